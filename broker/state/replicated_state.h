@@ -1,0 +1,159 @@
+// ReplicatedState: what a failover must not forget: topics, groups, consumer offsets, queue locks, next queue offsets,
+// delay progress, send-back marks. Changed only by applied entries; the same on every peer.
+//
+// All of it is held in memory; dirty records are written to the StateStore in ONE synced batch per flush.
+// Owner: the apply thread (Load, Apply*, Flush). Reads are safe on every thread: a leaf shared_mutex, never held across IO.
+// Deterministic: no clock, configuration or randomness in Apply.
+// Source: architecture.md §4.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "broker/state/state_store.h"
+#include "common/ids.h"
+#include "common/status.h"
+
+namespace triad::broker {
+
+struct TopicConfig {
+  Topic name;
+  std::int32_t read_queues = 0;
+  std::int32_t write_queues = 0;
+  std::int32_t perm = 6;
+  std::int32_t sys_flag = 0;
+  bool order = false;
+  bool multi_tag = false;
+  std::map<std::string, std::string> attributes;
+  PhysicalOffset created_position;
+  bool operator==(const TopicConfig&) const = default;
+};
+
+struct GroupConfig {  // defaults: wire.md 8.5
+  GroupName name;
+  bool consume_enable = true;
+  bool consume_from_min_enable = true;
+  bool consume_broadcast_enable = true;
+  bool consume_message_orderly = false;
+  std::int32_t retry_queue_nums = 1;
+  std::int32_t retry_max_times = 16;
+  std::int64_t broker_id = 0;
+  std::int64_t which_broker_when_consume_slowly = 1;
+  bool notify_consumer_ids_changed_enable = true;
+  std::int32_t group_sys_flag = 0;
+  std::int32_t consume_timeout_minute = 15;
+  std::map<std::string, std::string> attributes;
+  std::string group_retry_policy_json;
+  bool operator==(const GroupConfig&) const = default;
+};
+
+struct GroupQueue {
+  GroupName group;
+  TopicQueue queue;
+  auto operator<=>(const GroupQueue&) const = default;
+};
+
+struct OffsetCommit {
+  GroupQueue key;
+  QueueOffset offset;
+  std::uint64_t fence_token = 0;  // 0 = none given
+};
+
+struct LockOutcome {  // grant when client is set, else release
+  GroupQueue key;
+  ClientId client;
+  std::uint64_t token = 0;
+};
+
+// A command in C++ terms; EncodeStateCommand makes the bytes that go into the log.
+struct StateCommand {
+  std::vector<TopicConfig> put_topics;
+  bool create_only = false;
+  std::vector<Topic> delete_topics;
+  std::vector<GroupConfig> put_groups;
+  bool create_groups_only = false;
+  std::vector<GroupName> delete_groups;
+  bool clean_offsets = false;
+  std::vector<OffsetCommit> offsets;
+  std::vector<LockOutcome> locks;
+  std::vector<std::pair<std::int32_t, QueueOffset>> delays;  // level, next offset in its schedule queue
+  std::vector<std::pair<GroupName, PhysicalOffset>> send_backs;
+  std::string set_delay_levels;
+  bool empty() const;
+};
+std::string EncodeStateCommand(const StateCommand& command);
+Result<StateCommand> DecodeStateCommand(std::string_view bytes);
+
+struct ApplyContext {
+  LogIndex index;
+  Term term;
+  PhysicalOffset position;      // of the entry's header
+  PhysicalOffset end_position;  // behind the entry
+  std::int64_t store_time_ms = 0;
+};
+
+struct DataVersion {  // of the topic table
+  std::int64_t counter = 0;
+  std::int64_t timestamp_ms = 0;
+};
+
+class ReplicatedState {
+ public:
+  explicit ReplicatedState(std::unique_ptr<StateStore> store);
+
+  // ---- apply thread ----
+  // Errors: kCorruption when a flush is missing (gap) or a record does not parse.
+  Status Load();
+  // What a command did that its sender wants to know.
+  struct CommandResult {
+    std::vector<bool> offsets_accepted;  // one per OffsetCommit: false = stale fencing token
+    std::vector<std::string> topics_changed;
+  };
+  CommandResult Apply(const StateCommand& command, const ApplyContext& context);
+  // A message was applied: its queue continues at `next`.
+  void NoteMessage(const TopicQueue& queue, QueueOffset next);
+  // Called once per entry, after its command and messages.
+  void FinishEntry(const ApplyContext& context);
+  bool dirty() const;
+  // One synced batch. Extra records (checkpoints of derived stores) go with it.
+  Status Flush(const std::vector<std::pair<std::string, std::string>>& extra);
+  std::optional<std::string> LoadedExtra(std::string_view key) const;  // as of Load
+
+  // ---- any thread ----
+  LogIndex applied_index() const;
+  LogIndex flushed_index() const;         // durable
+  std::int64_t log_time_ms() const;       // of the last applied entry
+  DataVersion data_version() const;
+  std::optional<TopicConfig> FindTopic(const Topic& topic) const;
+  std::vector<TopicConfig> Topics() const;  // sorted by name
+  std::optional<GroupConfig> FindGroup(const GroupName& group) const;
+  std::vector<GroupConfig> Groups() const;
+  std::optional<QueueOffset> FindOffset(const GroupQueue& key) const;
+  std::vector<std::pair<TopicQueue, QueueOffset>> OffsetsOf(const GroupName& group) const;
+  std::vector<GroupName> GroupsWithOffsets(const Topic& topic) const;
+  struct Lock {
+    GroupQueue key;
+    ClientId client;  // empty = released
+    std::uint64_t token = 0;
+  };
+  std::vector<Lock> Locks() const;
+  std::uint64_t next_fence_token() const;
+  QueueOffset NextOffset(const TopicQueue& queue) const;  // 0 for a queue never written
+  std::vector<std::pair<TopicQueue, QueueOffset>> NextOffsets() const;
+  QueueOffset DelayProgress(std::int32_t level) const;    // 0 = from the beginning
+  std::string delay_levels() const;                       // empty = not set yet
+  bool SentBack(const GroupName& group, PhysicalOffset offset) const;  // within 10 minutes of log time
+
+ private:
+  struct Tables;
+  std::unique_ptr<Tables> tables_;
+};
+
+}  // namespace triad::broker

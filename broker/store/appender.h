@@ -1,0 +1,83 @@
+// Appender: what waits for the log, and who waits for its outcome.
+//
+// Any thread submits; the log thread builds entries from what waits (queue offsets are assigned there, from a table over the
+// log's tail); the apply thread tells the waiters. The log decides a proposal's fate, not the role: an entry applied at its
+// index with its term means OK, with another term means it never was (kNotLeader: may be sent again as new).
+// Bounds: max_waiting_bytes and max_waiting proposals; beyond them Submit answers kBusy at once.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "broker/state/replicated_state.h"
+#include "broker/store/message.h"
+#include "common/clock.h"
+#include "common/ids.h"
+#include "common/status.h"
+#include "dledger/node.h"
+
+namespace triad::broker {
+
+struct AppendedMessage {
+  QueueOffset queue_offset;
+  PhysicalOffset physical_offset;
+  std::int64_t store_time_ms = 0;
+};
+struct AppendOutcome {
+  // OK: committed and applied. kNotLeader: certainly not in the log. kTimedOut: unknown. kBusy: never taken.
+  // kInvalidArgument: cannot be an entry (too large).
+  Status status;
+  Term term;
+  std::vector<AppendedMessage> messages;  // in order
+  ReplicatedState::CommandResult command;
+};
+// One atomic unit: the command and the messages get into one entry, commands first; never split.
+struct Proposal {
+  StateCommand command;
+  std::vector<MessageDraft> messages;
+  TimePoint deadline;                             // afterwards: not appended any more; when already in the log: kTimedOut
+  std::function<void(AppendOutcome)> done;        // apply thread (or the submitter's, on immediate refusal)
+};
+
+struct AppenderOptions {
+  std::size_t max_waiting = 20000;
+  std::size_t max_waiting_bytes = 64u << 20;
+  std::size_t max_entry_bytes = 1u << 20;
+  HostPort store_host;
+};
+
+class Appender {
+ public:
+  Appender(AppenderOptions options, const Clock& clock);
+  ~Appender();
+
+  // ---- any thread ----
+  // Takes it, or calls done at once with kBusy / kNotLeader (while no leader term is open).
+  void Submit(Proposal proposal);
+  void set_wake(std::function<void()> wake);  // called after a Submit; before the first one
+  std::size_t waiting() const;
+
+  // ---- log thread ----
+  // Opens a term as leader: the tail's next queue offsets are these from now on.
+  void OpenTerm(Term term, std::vector<std::pair<TopicQueue, QueueOffset>> next_offsets);
+  // Not the leader any more: what was not built is answered kNotLeader; what was built waits for its fate.
+  void CloseTerm();
+  dledger::BuildResult Build(const dledger::BuildContext& context, std::string* payload);
+
+  // ---- apply thread ----
+  // The entry at `index` was applied with `term`.
+  void OnApplied(LogIndex index, Term term, const ReplicatedState::CommandResult& command);
+  // Answers what is past its deadline.
+  void ExpireWaiters();
+
+ private:
+  struct Shared;
+  std::unique_ptr<Shared> shared_;
+};
+
+}  // namespace triad::broker

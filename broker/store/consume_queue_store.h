@@ -1,0 +1,58 @@
+// ConsumeQueueStore: where each queue's messages stand: 20-byte units (position, size, tag code) per (topic, queue).
+//
+// Derived from committed entries only; never synced on the hot path; rebuilt from the log behind its checkpoint.
+// Written by the apply thread; read by any thread. The newest units of a queue are in memory (bounded); older ones are read
+// from files: ReadNow answers only from memory, Read may touch files (reader threads).
+// Files: <dir>/<topic>/<queue>/<20-digit first unit byte>; none while empty.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/file_system.h"
+#include "common/ids.h"
+#include "common/status.h"
+
+namespace triad::broker {
+
+struct QueueUnit {
+  PhysicalOffset position;
+  std::int32_t size_bytes = 0;
+  std::int64_t tag_code = 0;  // of SCHEDULE_TOPIC_XXXX: the delivery time in ms (wire.md §8.4)
+  bool operator==(const QueueUnit&) const = default;
+};
+struct QueueRange {  // [min, max): readable, committed
+  QueueOffset min;
+  QueueOffset max;
+};
+
+class ConsumeQueueStore {
+ public:
+  // Cuts every queue back to units in front of `checkpoint` (the rest may be torn); the caller replays from there.
+  static Result<std::unique_ptr<ConsumeQueueStore>> Open(FileSystem& fs, const std::string& dir, PhysicalOffset checkpoint);
+  virtual ~ConsumeQueueStore() = default;
+
+  // ---- apply thread ----
+  // Units of one queue come in order. A unit below max (replay) is ignored; a gap is a programmer's mistake, except that an
+  // empty queue may start anywhere (`offset` becomes its min).
+  virtual void Append(const TopicQueue& queue, QueueOffset offset, const QueueUnit& unit) = 0;
+  virtual void DeleteTopic(const Topic& topic) = 0;
+  virtual Status WriteOut() = 0;   // buffered units to files, unsynced; bounded memory
+  virtual Status SyncAll() = 0;    // then everything appended so far is in front of a checkpoint
+  // Retention: units of messages in front of `begin` are gone; min follows.
+  virtual void SetLogBegin(PhysicalOffset begin) = 0;
+
+  // ---- any thread ----
+  virtual std::optional<QueueRange> Range(const TopicQueue& queue) const = 0;  // nullopt: never written here
+  // Up to `max_units` units from `from`, memory only. nullopt = not (all of the first unit) in memory: use Read.
+  virtual std::optional<std::vector<QueueUnit>> ReadNow(const TopicQueue& queue, QueueOffset from, std::size_t max_units) const = 0;
+
+  // ---- reader threads ----
+  virtual Result<std::vector<QueueUnit>> Read(const TopicQueue& queue, QueueOffset from, std::size_t max_units) const = 0;
+};
+
+}  // namespace triad::broker
