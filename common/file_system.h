@@ -1,8 +1,10 @@
-// FileSystem: the seam between the store and a disk, so that a simulated disk can lie, tear and die.
+// FileSystem: the seam between the store and a disk, so that a simulated disk can lie, tear and
+// die.
 //
 // Bindings: PosixFileSystem (production), SimFileSystem and RecordingFileSystem (tests).
-// Thread: a File is used by one thread at a time for writes; Read may run on any thread beside them.
-// Errors: kNotFound, kAlreadyExists, kNoSpace (ENOSPC, EDQUOT), kIoError (all else); the message names path and errno.
+// Thread: a File is used by one thread at a time for writes; Read may run on any thread beside
+// them. Errors: kNotFound, kAlreadyExists, kNoSpace (ENOSPC, EDQUOT), kIoError (all else); the
+// message names path and errno.
 
 #pragma once
 
@@ -75,7 +77,8 @@ FileSystem& PosixFileSystem();
 
 // Whole small files. ReadFile: kNotFound when absent.
 Result<std::string> ReadFile(FileSystem& fs, const std::string& path);
-// Temporary file, sync, rename, directory sync: after a crash there is the old content or the new, never a mixture.
+// Temporary file, sync, rename, directory sync: after a crash there is the old content or the new,
+// never a mixture.
 Status WriteFileAtomically(FileSystem& fs, const std::string& path, std::string_view content);
 
 }  // namespace triad

@@ -1,6 +1,7 @@
 // Strong ids: an offset of one kind never silently becomes one of another kind.
 //
-// Pure values. Convert with .value(), at the edges only. `QueueOffset{5} + PhysicalOffset{7}` does not compile.
+// Pure values. Convert with .value(), at the edges only. `QueueOffset{5} + PhysicalOffset{7}` does
+// not compile.
 
 #pragma once
 
@@ -28,8 +29,12 @@ class StrongInt {
     ++value_;
     return *this;
   }
-  constexpr StrongInt operator+(Int distance) const { return StrongInt(static_cast<Int>(value_ + distance)); }
-  constexpr StrongInt operator-(Int distance) const { return StrongInt(static_cast<Int>(value_ - distance)); }
+  constexpr StrongInt operator+(Int distance) const {
+    return StrongInt(static_cast<Int>(value_ + distance));
+  }
+  constexpr StrongInt operator-(Int distance) const {
+    return StrongInt(static_cast<Int>(value_ - distance));
+  }
   constexpr Int operator-(StrongInt other) const { return static_cast<Int>(value_ - other.value_); }
   constexpr StrongInt& operator+=(Int distance) {
     value_ = static_cast<Int>(value_ + distance);
@@ -52,18 +57,23 @@ class StrongString {
   bool empty() const { return value_.empty(); }
 
   auto operator<=>(const StrongString&) const = default;
-  friend std::ostream& operator<<(std::ostream& out, const StrongString& id) { return out << id.value_; }
+  friend std::ostream& operator<<(std::ostream& out, const StrongString& id) {
+    return out << id.value_;
+  }
 
  private:
   std::string value_;
 };
 
-using Term = StrongInt<struct TermTag, std::uint64_t>;                       // Raft term; 0 = before any election
-using LogIndex = StrongInt<struct LogIndexTag, std::uint64_t>;               // ordinal of a log entry; first is 1, 0 = none
-using PhysicalOffset = StrongInt<struct PhysicalOffsetTag, std::int64_t>;    // absolute byte position in the CommitLog
-using QueueOffset = StrongInt<struct QueueOffsetTag, std::int64_t>;          // message ordinal in one ConsumeQueue
+using Term = StrongInt<struct TermTag, std::uint64_t>;  // Raft term; 0 = before any election
+using LogIndex =
+    StrongInt<struct LogIndexTag, std::uint64_t>;  // ordinal of a log entry; first is 1, 0 = none
+using PhysicalOffset =
+    StrongInt<struct PhysicalOffsetTag, std::int64_t>;  // absolute byte position in the CommitLog
+using QueueOffset =
+    StrongInt<struct QueueOffsetTag, std::int64_t>;  // message ordinal in one ConsumeQueue
 using QueueId = StrongInt<struct QueueIdTag, std::int32_t>;
-using BrokerId = StrongInt<struct BrokerIdTag, std::int64_t>;                // 0 = leader
+using BrokerId = StrongInt<struct BrokerIdTag, std::int64_t>;  // 0 = leader
 
 using PeerId = StrongString<struct PeerIdTag>;  // "n0"
 using Topic = StrongString<struct TopicTag>;
@@ -81,7 +91,9 @@ struct TopicQueue {
 
 template <typename Tag, typename Int>
 struct std::hash<triad::StrongInt<Tag, Int>> {
-  std::size_t operator()(triad::StrongInt<Tag, Int> id) const noexcept { return std::hash<Int>()(id.value()); }
+  std::size_t operator()(triad::StrongInt<Tag, Int> id) const noexcept {
+    return std::hash<Int>()(id.value());
+  }
 };
 template <typename Tag>
 struct std::hash<triad::StrongString<Tag>> {
@@ -92,6 +104,7 @@ struct std::hash<triad::StrongString<Tag>> {
 template <>
 struct std::hash<triad::TopicQueue> {
   std::size_t operator()(const triad::TopicQueue& queue) const noexcept {
-    return std::hash<triad::Topic>()(queue.topic) * 1000003u + static_cast<std::size_t>(queue.queue_id.value());
+    return std::hash<triad::Topic>()(queue.topic) * 1000003u +
+           static_cast<std::size_t>(queue.queue_id.value());
   }
 };

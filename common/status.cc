@@ -27,7 +27,8 @@ Status::Status(StatusCode code, std::string message) {
   if (code != StatusCode::kOk) rep_ = std::make_unique<Rep>(Rep{code, std::move(message)});
 }
 
-Status::Status(const Status& other) : rep_(other.rep_ ? std::make_unique<Rep>(*other.rep_) : nullptr) {}
+Status::Status(const Status& other)
+    : rep_(other.rep_ ? std::make_unique<Rep>(*other.rep_) : nullptr) {}
 
 Status& Status::operator=(const Status& other) {
   if (this != &other) rep_ = other.rep_ ? std::make_unique<Rep>(*other.rep_) : nullptr;
@@ -39,6 +40,8 @@ std::string Status::ToString() const {
   return std::string(StatusCodeName(code())) + ": " + std::string(message());
 }
 
-std::ostream& operator<<(std::ostream& out, const Status& status) { return out << status.ToString(); }
+std::ostream& operator<<(std::ostream& out, const Status& status) {
+  return out << status.ToString();
+}
 
 }  // namespace triad

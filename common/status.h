@@ -1,8 +1,8 @@
 // Status and Result<T>: how every fallible call here answers. Errors are values; nothing throws.
 //
-// A code says what the CALLER can do next: kNotLeader redirect, kBusy back off, kTimedOut outcome unknown,
-// kCorruption stop. Wire response codes are made from a Status in one table (broker/processor/response.h).
-// Thread: values; safe to move between threads.
+// A code says what the CALLER can do next: kNotLeader redirect, kBusy back off, kTimedOut outcome
+// unknown, kCorruption stop. Wire response codes are made from a Status in one table
+// (broker/processor/response.h). Thread: values; safe to move between threads.
 
 #pragma once
 
@@ -48,14 +48,18 @@ class [[nodiscard]] Status {
   Status& operator=(Status&&) noexcept = default;
 
   static Status Ok() { return {}; }
-  static Status InvalidArgument(std::string m) { return {StatusCode::kInvalidArgument, std::move(m)}; }
+  static Status InvalidArgument(std::string m) {
+    return {StatusCode::kInvalidArgument, std::move(m)};
+  }
   static Status NotFound(std::string m) { return {StatusCode::kNotFound, std::move(m)}; }
   static Status AlreadyExists(std::string m) { return {StatusCode::kAlreadyExists, std::move(m)}; }
   static Status NotLeader(std::string m) { return {StatusCode::kNotLeader, std::move(m)}; }
   static Status Busy(std::string m) { return {StatusCode::kBusy, std::move(m)}; }
   static Status TimedOut(std::string m) { return {StatusCode::kTimedOut, std::move(m)}; }
   static Status Unavailable(std::string m) { return {StatusCode::kUnavailable, std::move(m)}; }
-  static Status PermissionDenied(std::string m) { return {StatusCode::kPermissionDenied, std::move(m)}; }
+  static Status PermissionDenied(std::string m) {
+    return {StatusCode::kPermissionDenied, std::move(m)};
+  }
   static Status Unsupported(std::string m) { return {StatusCode::kUnsupported, std::move(m)}; }
   static Status Corruption(std::string m) { return {StatusCode::kCorruption, std::move(m)}; }
   static Status IoError(std::string m) { return {StatusCode::kIoError, std::move(m)}; }
@@ -65,7 +69,9 @@ class [[nodiscard]] Status {
 
   bool ok() const { return rep_ == nullptr; }
   StatusCode code() const { return rep_ ? rep_->code : StatusCode::kOk; }
-  std::string_view message() const { return rep_ ? std::string_view(rep_->message) : std::string_view(); }
+  std::string_view message() const {
+    return rep_ ? std::string_view(rep_->message) : std::string_view();
+  }
   // "OK" or "NotFound: message".
   std::string ToString() const;
 
@@ -83,8 +89,8 @@ std::ostream& operator<<(std::ostream& out, const Status& status);
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}                  // NOLINT: implicit by design
-  Result(Status status) : status_(std::move(status)) {           // NOLINT: implicit by design
+  Result(T value) : value_(std::move(value)) {}         // NOLINT: implicit by design
+  Result(Status status) : status_(std::move(status)) {  // NOLINT: implicit by design
     CHECK(!status_.ok()) << "an OK status carries no value";
   }
 
@@ -118,8 +124,8 @@ inline void IgnoreError(const Status& /*status*/, const char* /*why_it_is_safe*/
 
 }  // namespace triad
 
-#define TRIAD_RETURN_IF_ERROR(expr)                    \
-  do {                                                 \
-    ::triad::Status triad_status_ = (expr);            \
-    if (!triad_status_.ok()) return triad_status_;     \
+#define TRIAD_RETURN_IF_ERROR(expr)                \
+  do {                                             \
+    ::triad::Status triad_status_ = (expr);        \
+    if (!triad_status_.ok()) return triad_status_; \
   } while (false)

@@ -1,8 +1,9 @@
-// Node: one peer of a replicated log: the thin shell that gives the Raft core a thread, a clock, a disk and a network.
+// Node: one peer of a replicated log: the thin shell that gives the Raft core a thread, a clock, a
+// disk and a network.
 //
-// Threads owned: log thread (core, ticks, peer sockets, log tail), disk thread, two reader threads, apply thread,
-// background thread. See docs/architecture.md, "Threads".
-// Errors after start are fatal (a failed write or sync ends the process with file, offset and way out).
+// Threads owned: log thread (core, ticks, peer sockets, log tail), disk thread, two reader threads,
+// apply thread, background thread. See docs/architecture.md, "Threads". Errors after start are
+// fatal (a failed write or sync ends the process with file, offset and way out).
 
 #pragma once
 
@@ -26,10 +27,12 @@ namespace triad::dledger {
 struct BuildContext {
   Term term;
   LogIndex index;
-  PhysicalOffset payload_position;  // absolute, of the payload's first byte, if it goes into the current segment
-  std::size_t room_bytes = 0;       // for the payload in the current segment; at a segment's start: the largest payload allowed
+  PhysicalOffset payload_position;  // absolute, of the payload's first byte, if it goes into the
+                                    // current segment
+  std::size_t room_bytes = 0;  // for the payload in the current segment; at a segment's start: the
+                               // largest payload allowed
   bool at_segment_start = false;
-  std::int64_t store_time_ms = 0;   // log time
+  std::int64_t store_time_ms = 0;  // log time
 };
 enum class BuildResult {
   kNothing,     // nothing waits
@@ -40,9 +43,10 @@ enum class BuildResult {
 struct LeaderInfo {
   Role role = Role::kFollower;
   Term term;
-  PeerId leader;                    // empty = unknown
-  std::string leader_client_address;  // "ip:port" that its clients dial, as its handshake said; empty = unknown
-  bool ready = false;               // this peer leads and has applied its own no-op: it may serve
+  PeerId leader;                      // empty = unknown
+  std::string leader_client_address;  // "ip:port" that its clients dial, as its handshake said;
+                                      // empty = unknown
+  bool ready = false;                 // this peer leads and has applied its own no-op: it may serve
   bool recovering = false;
 };
 
@@ -51,11 +55,14 @@ class Application {
  public:
   virtual ~Application() = default;
 
-  // Log thread, only while ready. Fill `payload` (given empty) with what waits, at most room_bytes and about 1 MiB.
+  // Log thread, only while ready. Fill `payload` (given empty) with what waits, at most room_bytes
+  // and about 1 MiB.
   virtual BuildResult Build(const BuildContext& context, std::string* payload) = 0;
-  // Log thread. Every change of LeaderInfo. With ready = true: everything before is applied and no own entry is in flight.
+  // Log thread. Every change of LeaderInfo. With ready = true: everything before is applied and no
+  // own entry is in flight.
   virtual void OnLeaderChange(const LeaderInfo& info) = 0;
-  // Apply thread. Committed entries in order, each index exactly once per start (from first_unapplied on).
+  // Apply thread. Committed entries in order, each index exactly once per start (from
+  // first_unapplied on).
   virtual void Apply(std::span<const EntryRef> entries) = 0;
   // Apply thread, when idle and at least every 100 ms: flush timers.
   virtual void OnApplyIdle() {}
@@ -70,9 +77,10 @@ struct PeerAddress {
 struct NodeOptions {
   std::string group;
   PeerId self;
-  std::vector<PeerAddress> peers;  // with self; exactly one = a group of one voter without a peer port
-  std::string dir;                 // of the log
-  std::string client_address;      // told to peers: "brokerIP1:listenPort"
+  std::vector<PeerAddress>
+      peers;                   // with self; exactly one = a group of one voter without a peer port
+  std::string dir;             // of the log
+  std::string client_address;  // told to peers: "brokerIP1:listenPort"
   std::string bind_address = "0.0.0.0";
   std::uint64_t segment_bytes = 1u << 30;
   std::size_t cache_bytes = 64u << 20;
@@ -81,7 +89,7 @@ struct NodeOptions {
   std::chrono::milliseconds election_min{300};
   std::chrono::milliseconds election_max{600};
   std::vector<PeerId> bootstrap_without;  // the operator's override of the first-start rule
-  LogIndex applied;                // the application's synced state ends here
+  LogIndex applied;                       // the application's synced state ends here
 };
 
 struct NodeStatus {
@@ -102,8 +110,10 @@ struct NodeStatus {
 
 class Node {
  public:
-  // Opens the log (may take as long as recovery takes) and starts nothing. Errors as LogStore::Open, plus a peer port in use.
-  static Result<std::unique_ptr<Node>> Open(FileSystem& fs, const Clock& clock, NodeOptions options, Application* application);
+  // Opens the log (may take as long as recovery takes) and starts nothing. Errors as
+  // LogStore::Open, plus a peer port in use.
+  static Result<std::unique_ptr<Node>> Open(FileSystem& fs, const Clock& clock, NodeOptions options,
+                                            Application* application);
   virtual ~Node() = default;
   virtual Status Start() = 0;
 
@@ -111,22 +121,27 @@ class Node {
   virtual void WakeProposer() = 0;  // something waits for Build; cheap when already awake
   virtual LeaderInfo leader_info() const = 0;
   virtual NodeStatus status() const = 0;
-  // Confirms leadership after this call and waits until everything committed before it is applied; then `done` (apply or
-  // log thread). Errors: kNotLeader (message: leader id), kTimedOut, kUnavailable.
+  // Confirms leadership after this call and waits until everything committed before it is applied;
+  // then `done` (apply or log thread). Errors: kNotLeader (message: leader id), kTimedOut,
+  // kUnavailable.
   virtual void ReadIndex(std::chrono::milliseconds timeout, std::function<void(Status)> done) = 0;
   // `to` empty: the most up-to-date voter. Done when another peer leads, or kTimedOut.
-  virtual void TransferLeadership(PeerId to, std::chrono::milliseconds timeout, std::function<void(Status)> done) = 0;
+  virtual void TransferLeadership(PeerId to, std::chrono::milliseconds timeout,
+                                  std::function<void(Status)> done) = 0;
   virtual std::int64_t LogTimeMs() const = 0;
 
   // Entries by a position inside them. Cached: memory only, any thread, null when absent.
   virtual EntryRef CachedAt(PhysicalOffset inside) const = 0;
-  // Loads on a reader thread and calls `done` there. kBusy when too many wait. Blocking form: never on the log thread.
+  // Loads on a reader thread and calls `done` there. kBusy when too many wait. Blocking form: never
+  // on the log thread.
   virtual void LoadAt(PhysicalOffset inside, std::function<void(Result<EntryRef>)> done) = 0;
   virtual Result<EntryRef> ReadAt(PhysicalOffset inside) = 0;
   // Runs `task` on a reader thread (file reads for pulls). False when too many wait.
   virtual bool PostReader(std::function<void()> task) = 0;
-  // Blocking, for rebuilding derived stores at start: entries [from, ..) of the log, in order, at most ~4 MiB.
-  virtual Result<std::vector<EntryRef>> ReadRange(LogIndex from, LogIndex to, std::size_t max_bytes) = 0;
+  // Blocking, for rebuilding derived stores at start: entries [from, ..) of the log, in order, at
+  // most ~4 MiB.
+  virtual Result<std::vector<EntryRef>> ReadRange(LogIndex from, LogIndex to,
+                                                  std::size_t max_bytes) = 0;
 
   // Joins all threads, flushes, closes. Idempotent.
   virtual void Stop() = 0;

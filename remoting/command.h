@@ -22,7 +22,8 @@ inline constexpr std::int32_t kFlagOneway = 2;
 inline constexpr int kServerVersion = 479;  // V5_3_3: wire.md §1.5
 inline constexpr std::string_view kServerVersionName = "V5_3_3";
 
-// The header fields of one command: few and short, so a flat list. Later duplicates win on lookup of decoded input.
+// The header fields of one command: few and short, so a flat list. Later duplicates win on lookup
+// of decoded input.
 class ExtFields {
  public:
   using Item = std::pair<std::string, std::string>;
@@ -30,7 +31,9 @@ class ExtFields {
   void Set(std::string_view key, std::string value);  // replaces
   void Set(std::string_view key, std::int64_t value);
   void SetBool(std::string_view key, bool value);
-  void Add(std::string key, std::string value) { items_.emplace_back(std::move(key), std::move(value)); }  // no search
+  void Add(std::string key, std::string value) {
+    items_.emplace_back(std::move(key), std::move(value));
+  }  // no search
 
   // Null when absent. An empty string counts as present here.
   const std::string* Find(std::string_view key) const;
@@ -44,7 +47,8 @@ class ExtFields {
   std::string StringOr(std::string_view key, std::string_view fallback) const;
   Result<std::int64_t> Int64Or(std::string_view key, std::int64_t fallback) const;
   Result<std::int32_t> Int32Or(std::string_view key, std::int32_t fallback) const;
-  bool BoolOr(std::string_view key, bool fallback) const;  // "true" in any case is true, all else false
+  bool BoolOr(std::string_view key,
+              bool fallback) const;  // "true" in any case is true, all else false
 
   const std::vector<Item>& items() const { return items_; }
   bool empty() const { return items_.empty(); }

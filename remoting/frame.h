@@ -1,7 +1,7 @@
 // Frame codec: bytes of one TCP stream to commands and back.
 //
-// Pure. Source: wire.md §1.1, §1.3, §1.4. Bounds: kMaxFrameBytes; nothing is allocated for a frame before its
-// length was checked.
+// Pure. Source: wire.md §1.1, §1.3, §1.4. Bounds: kMaxFrameBytes; nothing is allocated for a frame
+// before its length was checked.
 
 #pragma once
 
@@ -19,7 +19,8 @@ inline constexpr std::size_t kMaxFrameBytes = 16777216;  // the whole frame, len
 // Collects bytes; yields whole frames. One per connection.
 class FrameDecoder {
  public:
-  explicit FrameDecoder(std::size_t max_frame_bytes = kMaxFrameBytes) : max_frame_bytes_(max_frame_bytes) {}
+  explicit FrameDecoder(std::size_t max_frame_bytes = kMaxFrameBytes)
+      : max_frame_bytes_(max_frame_bytes) {}
 
   void Append(std::string_view bytes) { buffer_.append(bytes); }
 
@@ -37,7 +38,8 @@ class FrameDecoder {
 
 // The whole frame, in command.serialize_type. Errors: kInvalidArgument when larger than the limit.
 Result<std::string> EncodeFrame(const Command& command);
-// Appends the part before the body to `out` (length prefix included); the body is to follow as it is.
+// Appends the part before the body to `out` (length prefix included); the body is to follow as it
+// is.
 Status EncodeFrameHead(const Command& command, std::size_t body_bytes, std::string* out);
 // One whole frame, length field included. Errors: kInvalidArgument.
 Result<Command> DecodeFrame(std::string_view frame);

@@ -1,8 +1,8 @@
 // Json: the fastjson dialect in and out.
 //
-// In: standard JSON plus unquoted and numeric keys, single quotes, OBJECT keys ({{"a":1}:2}), trailing white space,
-// unescaped control characters. Out: compact, members in the order they were added, strings escaped.
-// Pure. Bounds: depth 64. Source: wire.md §1.6, admin.md §1.1.
+// In: standard JSON plus unquoted and numeric keys, single quotes, OBJECT keys ({{"a":1}:2}),
+// trailing white space, unescaped control characters. Out: compact, members in the order they were
+// added, strings escaped. Pure. Bounds: depth 64. Source: wire.md §1.6, admin.md §1.1.
 
 #pragma once
 
@@ -28,7 +28,8 @@ class Json {
   bool is_object() const { return type_ == Type::kObject; }
   bool is_array() const { return type_ == Type::kArray; }
 
-  // Objects. Missing member: a null Json. A number as key is its text; an object as key is in key_object().
+  // Objects. Missing member: a null Json. A number as key is its text; an object as key is in
+  // key_object().
   const Json& operator[](std::string_view member) const;
   bool Has(std::string_view member) const;
   struct Member;
@@ -56,7 +57,8 @@ struct Json::Member {
   Json value;
 };
 
-// Writes compact JSON into a string. Keys in call order; callers follow alphabetical order (admin.md R1).
+// Writes compact JSON into a string. Keys in call order; callers follow alphabetical order
+// (admin.md R1).
 //   JsonWriter w; w.BeginObject(); w.Key("a").Int(1); w.EndObject();
 class JsonWriter {
  public:
@@ -64,13 +66,13 @@ class JsonWriter {
   JsonWriter& EndObject();
   JsonWriter& BeginArray();
   JsonWriter& EndArray();
-  JsonWriter& Key(std::string_view key);         // "key":
-  JsonWriter& RawKey(std::string_view raw);      // raw:   (object keys of the dialect)
+  JsonWriter& Key(std::string_view key);     // "key":
+  JsonWriter& RawKey(std::string_view raw);  // raw:   (object keys of the dialect)
   JsonWriter& String(std::string_view value);
   JsonWriter& Int(std::int64_t value);
-  JsonWriter& Double(double value);              // 0.0, 12.5
+  JsonWriter& Double(double value);  // 0.0, 12.5
   JsonWriter& Bool(bool value);
-  JsonWriter& Raw(std::string_view json);        // a finished value
+  JsonWriter& Raw(std::string_view json);  // a finished value
   const std::string& text() const { return out_; }
   std::string Take() { return std::move(out_); }
 

@@ -1,9 +1,10 @@
 // Server: accepts remoting connections and hands every request to one handler.
 //
-// One io_context and thread per connection thread; a connection lives and dies on one of them. Per connection: one read
-// loop and one write loop, a bounded output buffer (the connection is closed when its peer does not read), a bounded
-// number of unanswered requests (reading pauses). A bad frame costs the sender its connection and one rate-limited line.
-// Thread: Start/Stop on the owner's thread; the handler runs on connection threads and must not block.
+// One io_context and thread per connection thread; a connection lives and dies on one of them. Per
+// connection: one read loop and one write loop, a bounded output buffer (the connection is closed
+// when its peer does not read), a bounded number of unanswered requests (reading pauses). A bad
+// frame costs the sender its connection and one rate-limited line. Thread: Start/Stop on the
+// owner's thread; the handler runs on connection threads and must not block.
 
 #pragma once
 
@@ -20,17 +21,20 @@
 
 namespace triad::remoting {
 
-// One client's connection as seen by a handler. Every method is safe on every thread, also after the end.
+// One client's connection as seen by a handler. Every method is safe on every thread, also after
+// the end.
 class Connection {
  public:
   virtual ~Connection() = default;
 
-  // Queues a command (a response, or an own oneway request whose opaque is set here). Dropped when closed.
-  // A response counts against the bounded in-flight requests until it is sent.
+  // Queues a command (a response, or an own oneway request whose opaque is set here). Dropped when
+  // closed. A response counts against the bounded in-flight requests until it is sent.
   virtual void Send(Command command) = 0;
 
-  // An own request; `done` gets the answer or kTimedOut / kUnavailable, on this connection's thread.
-  virtual void Call(Command request, std::chrono::milliseconds timeout, std::function<void(Result<Command>)> done) = 0;
+  // An own request; `done` gets the answer or kTimedOut / kUnavailable, on this connection's
+  // thread.
+  virtual void Call(Command request, std::chrono::milliseconds timeout,
+                    std::function<void(Result<Command>)> done) = 0;
 
   virtual void Close() = 0;
   virtual bool closed() const = 0;
@@ -49,14 +53,15 @@ struct ServerOptions {
   std::vector<std::uint16_t> ports;  // all served alike; 0 = any free port
   std::size_t threads = 2;           // connection threads, 1..4
   std::size_t max_connections = 20000;
-  std::size_t max_output_bytes = 64u << 20;     // per connection
-  std::size_t max_inflight_requests = 100000;   // per connection, oneway requests not counted
+  std::size_t max_output_bytes = 64u << 20;    // per connection
+  std::size_t max_inflight_requests = 100000;  // per connection, oneway requests not counted
   std::chrono::milliseconds idle_timeout{120000};
   std::chrono::milliseconds partial_frame_timeout{30000};
 };
 
 struct ServerHandler {
-  // Every request, in order of arrival per connection. Answer with connection->Send(Command::ResponseTo(...)), at once or later.
+  // Every request, in order of arrival per connection. Answer with
+  // connection->Send(Command::ResponseTo(...)), at once or later.
   std::function<void(const ConnectionPtr&, Command)> on_request;
   // Once per connection, after its last request was handed over. May be null.
   std::function<void(const ConnectionPtr&)> on_closed;
@@ -70,7 +75,8 @@ class Server {
   // The ports in the order of the options (0 replaced).
   virtual std::vector<std::uint16_t> ports() const = 0;
   virtual std::size_t connection_count() const = 0;
-  // Closes listeners, flushes what is queued for at most `grace`, closes connections, joins the threads.
+  // Closes listeners, flushes what is queued for at most `grace`, closes connections, joins the
+  // threads.
   virtual void Stop(std::chrono::milliseconds grace) = 0;
   // Stops accepting; keeps the connections.
   virtual void StopAccepting() = 0;

@@ -16,10 +16,11 @@ namespace triad::broker {
 
 struct Request {
   remoting::Command command;
-  remoting::ConnectionPtr connection;  // the client's; of a forwarded request: the forwarding peer's
-  std::string client_address;          // "ip:port" of the client itself, also when forwarded
-  TimePoint arrived;                   // first arrival, also when forwarded (budgets count from here)
-  bool forwarded = false;              // came through another peer: one hop only
+  remoting::ConnectionPtr
+      connection;              // the client's; of a forwarded request: the forwarding peer's
+  std::string client_address;  // "ip:port" of the client itself, also when forwarded
+  TimePoint arrived;           // first arrival, also when forwarded (budgets count from here)
+  bool forwarded = false;      // came through another peer: one hop only
 };
 using RequestPtr = std::shared_ptr<const Request>;
 

@@ -1,10 +1,11 @@
-// ReplicatedState: what a failover must not forget: topics, groups, consumer offsets, queue locks, next queue offsets,
-// delay progress, send-back marks. Changed only by applied entries; the same on every peer.
+// ReplicatedState: what a failover must not forget: topics, groups, consumer offsets, queue locks,
+// next queue offsets, delay progress, send-back marks. Changed only by applied entries; the same on
+// every peer.
 //
-// All of it is held in memory; dirty records are written to the StateStore in ONE synced batch per flush.
-// Owner: the apply thread (Load, Apply*, Flush). Reads are safe on every thread: a leaf shared_mutex, never held across IO.
-// Deterministic: no clock, configuration or randomness in Apply.
-// Source: architecture.md §4.
+// All of it is held in memory; dirty records are written to the StateStore in ONE synced batch per
+// flush. Owner: the apply thread (Load, Apply*, Flush). Reads are safe on every thread: a leaf
+// shared_mutex, never held across IO. Deterministic: no clock, configuration or randomness in
+// Apply. Source: architecture.md §4.
 
 #pragma once
 
@@ -83,7 +84,8 @@ struct StateCommand {
   bool clean_offsets = false;
   std::vector<OffsetCommit> offsets;
   std::vector<LockOutcome> locks;
-  std::vector<std::pair<std::int32_t, QueueOffset>> delays;  // level, next offset in its schedule queue
+  std::vector<std::pair<std::int32_t, QueueOffset>>
+      delays;  // level, next offset in its schedule queue
   std::vector<std::pair<GroupName, PhysicalOffset>> send_backs;
   std::string set_delay_levels;
   bool empty() const;
@@ -128,8 +130,8 @@ class ReplicatedState {
 
   // ---- any thread ----
   LogIndex applied_index() const;
-  LogIndex flushed_index() const;         // durable
-  std::int64_t log_time_ms() const;       // of the last applied entry
+  LogIndex flushed_index() const;    // durable
+  std::int64_t log_time_ms() const;  // of the last applied entry
   DataVersion data_version() const;
   std::optional<TopicConfig> FindTopic(const Topic& topic) const;
   std::vector<TopicConfig> Topics() const;  // sorted by name
@@ -147,9 +149,10 @@ class ReplicatedState {
   std::uint64_t next_fence_token() const;
   QueueOffset NextOffset(const TopicQueue& queue) const;  // 0 for a queue never written
   std::vector<std::pair<TopicQueue, QueueOffset>> NextOffsets() const;
-  QueueOffset DelayProgress(std::int32_t level) const;    // 0 = from the beginning
-  std::string delay_levels() const;                       // empty = not set yet
-  bool SentBack(const GroupName& group, PhysicalOffset offset) const;  // within 10 minutes of log time
+  QueueOffset DelayProgress(std::int32_t level) const;  // 0 = from the beginning
+  std::string delay_levels() const;                     // empty = not set yet
+  bool SentBack(const GroupName& group,
+                PhysicalOffset offset) const;  // within 10 minutes of log time
 
  private:
   struct Tables;

@@ -1,8 +1,9 @@
-// StateStore: durable home of the replicated state: ordered keys to bytes, written in whole batches.
+// StateStore: durable home of the replicated state: ordered keys to bytes, written in whole
+// batches.
 //
-// LevelDbStateStore is production; MemoryStateStore (over a FileSystem) serves the one-thread simulator. Both pass the same
-// contract tests. Owner: the apply thread.
-// Errors: kCorruption, kIoError (fatal to the caller), kNoSpace.
+// LevelDbStateStore is production; MemoryStateStore (over a FileSystem) serves the one-thread
+// simulator. Both pass the same contract tests. Owner: the apply thread. Errors: kCorruption,
+// kIoError (fatal to the caller), kNoSpace.
 
 #pragma once
 
@@ -26,7 +27,8 @@ class StateStore {
  public:
   virtual ~StateStore() = default;
   // Calls `visit` for every record in key order.
-  virtual Status ForEach(const std::function<void(std::string_view key, std::string_view value)>& visit) = 0;
+  virtual Status ForEach(
+      const std::function<void(std::string_view key, std::string_view value)>& visit) = 0;
   // All or nothing, durable on return.
   virtual Status Write(const StateBatch& batch) = 0;
 };

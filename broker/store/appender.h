@@ -1,9 +1,10 @@
 // Appender: what waits for the log, and who waits for its outcome.
 //
-// Any thread submits; the log thread builds entries from what waits (queue offsets are assigned there, from a table over the
-// log's tail); the apply thread tells the waiters. The log decides a proposal's fate, not the role: an entry applied at its
-// index with its term means OK, with another term means it never was (kNotLeader: may be sent again as new).
-// Bounds: max_waiting_bytes and max_waiting proposals; beyond them Submit answers kBusy at once.
+// Any thread submits; the log thread builds entries from what waits (queue offsets are assigned
+// there, from a table over the log's tail); the apply thread tells the waiters. The log decides a
+// proposal's fate, not the role: an entry applied at its index with its term means OK, with another
+// term means it never was (kNotLeader: may be sent again as new). Bounds: max_waiting_bytes and
+// max_waiting proposals; beyond them Submit answers kBusy at once.
 
 #pragma once
 
@@ -29,8 +30,8 @@ struct AppendedMessage {
   std::int64_t store_time_ms = 0;
 };
 struct AppendOutcome {
-  // OK: committed and applied. kNotLeader: certainly not in the log. kTimedOut: unknown. kBusy: never taken.
-  // kInvalidArgument: cannot be an entry (too large).
+  // OK: committed and applied. kNotLeader: certainly not in the log. kTimedOut: unknown. kBusy:
+  // never taken. kInvalidArgument: cannot be an entry (too large).
   Status status;
   Term term;
   std::vector<AppendedMessage> messages;  // in order
@@ -40,8 +41,9 @@ struct AppendOutcome {
 struct Proposal {
   StateCommand command;
   std::vector<MessageDraft> messages;
-  TimePoint deadline;                             // afterwards: not appended any more; when already in the log: kTimedOut
-  std::function<void(AppendOutcome)> done;        // apply thread (or the submitter's, on immediate refusal)
+  TimePoint deadline;  // afterwards: not appended any more; when already in the log: kTimedOut
+  std::function<void(AppendOutcome)>
+      done;  // apply thread (or the submitter's, on immediate refusal)
 };
 
 struct AppenderOptions {
@@ -65,7 +67,8 @@ class Appender {
   // ---- log thread ----
   // Opens a term as leader: the tail's next queue offsets are these from now on.
   void OpenTerm(Term term, std::vector<std::pair<TopicQueue, QueueOffset>> next_offsets);
-  // Not the leader any more: what was not built is answered kNotLeader; what was built waits for its fate.
+  // Not the leader any more: what was not built is answered kNotLeader; what was built waits for
+  // its fate.
   void CloseTerm();
   dledger::BuildResult Build(const dledger::BuildContext& context, std::string* payload);
 

@@ -1,9 +1,11 @@
-// ConsumeQueueStore: where each queue's messages stand: 20-byte units (position, size, tag code) per (topic, queue).
+// ConsumeQueueStore: where each queue's messages stand: 20-byte units (position, size, tag code)
+// per (topic, queue).
 //
-// Derived from committed entries only; never synced on the hot path; rebuilt from the log behind its checkpoint.
-// Written by the apply thread; read by any thread. The newest units of a queue are in memory (bounded); older ones are read
-// from files: ReadNow answers only from memory, Read may touch files (reader threads).
-// Files: <dir>/<topic>/<queue>/<20-digit first unit byte>; none while empty.
+// Derived from committed entries only; never synced on the hot path; rebuilt from the log behind
+// its checkpoint. Written by the apply thread; read by any thread. The newest units of a queue are
+// in memory (bounded); older ones are read from files: ReadNow answers only from memory, Read may
+// touch files (reader threads). Files: <dir>/<topic>/<queue>/<20-digit first unit byte>; none while
+// empty.
 
 #pragma once
 
@@ -32,27 +34,33 @@ struct QueueRange {  // [min, max): readable, committed
 
 class ConsumeQueueStore {
  public:
-  // Cuts every queue back to units in front of `checkpoint` (the rest may be torn); the caller replays from there.
-  static Result<std::unique_ptr<ConsumeQueueStore>> Open(FileSystem& fs, const std::string& dir, PhysicalOffset checkpoint);
+  // Cuts every queue back to units in front of `checkpoint` (the rest may be torn); the caller
+  // replays from there.
+  static Result<std::unique_ptr<ConsumeQueueStore>> Open(FileSystem& fs, const std::string& dir,
+                                                         PhysicalOffset checkpoint);
   virtual ~ConsumeQueueStore() = default;
 
   // ---- apply thread ----
-  // Units of one queue come in order. A unit below max (replay) is ignored; a gap is a programmer's mistake, except that an
-  // empty queue may start anywhere (`offset` becomes its min).
+  // Units of one queue come in order. A unit below max (replay) is ignored; a gap is a programmer's
+  // mistake, except that an empty queue may start anywhere (`offset` becomes its min).
   virtual void Append(const TopicQueue& queue, QueueOffset offset, const QueueUnit& unit) = 0;
   virtual void DeleteTopic(const Topic& topic) = 0;
-  virtual Status WriteOut() = 0;   // buffered units to files, unsynced; bounded memory
-  virtual Status SyncAll() = 0;    // then everything appended so far is in front of a checkpoint
+  virtual Status WriteOut() = 0;  // buffered units to files, unsynced; bounded memory
+  virtual Status SyncAll() = 0;   // then everything appended so far is in front of a checkpoint
   // Retention: units of messages in front of `begin` are gone; min follows.
   virtual void SetLogBegin(PhysicalOffset begin) = 0;
 
   // ---- any thread ----
-  virtual std::optional<QueueRange> Range(const TopicQueue& queue) const = 0;  // nullopt: never written here
-  // Up to `max_units` units from `from`, memory only. nullopt = not (all of the first unit) in memory: use Read.
-  virtual std::optional<std::vector<QueueUnit>> ReadNow(const TopicQueue& queue, QueueOffset from, std::size_t max_units) const = 0;
+  virtual std::optional<QueueRange> Range(
+      const TopicQueue& queue) const = 0;  // nullopt: never written here
+  // Up to `max_units` units from `from`, memory only. nullopt = not (all of the first unit) in
+  // memory: use Read.
+  virtual std::optional<std::vector<QueueUnit>> ReadNow(const TopicQueue& queue, QueueOffset from,
+                                                        std::size_t max_units) const = 0;
 
   // ---- reader threads ----
-  virtual Result<std::vector<QueueUnit>> Read(const TopicQueue& queue, QueueOffset from, std::size_t max_units) const = 0;
+  virtual Result<std::vector<QueueUnit>> Read(const TopicQueue& queue, QueueOffset from,
+                                              std::size_t max_units) const = 0;
 };
 
 }  // namespace triad::broker

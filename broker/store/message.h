@@ -1,4 +1,5 @@
-// Stored messages: RocketMQ's record format (wire.md §5.9), and what a message is before it is stored.
+// Stored messages: RocketMQ's record format (wire.md §5.9), and what a message is before it is
+// stored.
 //
 // Pure. A record from a disk or a client is checked, never trusted.
 
@@ -60,7 +61,8 @@ struct StoredPlace {
 };
 
 std::size_t EncodedMessageBytes(const MessageDraft& draft, const HostPort& store_host);
-void EncodeMessage(const MessageDraft& draft, const StoredPlace& place, std::string* out);  // appends
+void EncodeMessage(const MessageDraft& draft, const StoredPlace& place,
+                   std::string* out);  // appends
 
 // A record, by reference into the bytes it was parsed from.
 struct MessageView {
@@ -80,24 +82,30 @@ struct MessageView {
   std::string_view topic;
   std::string_view properties;
 };
-// The record at the start of `bytes`. Errors: kCorruption saying what is wrong. `verify_crc`: also the body's CRC-32.
+// The record at the start of `bytes`. Errors: kCorruption saying what is wrong. `verify_crc`: also
+// the body's CRC-32.
 Result<MessageView> ParseMessage(std::string_view bytes, bool verify_crc);
 // A draft with everything the record says (to store it again elsewhere).
 MessageDraft DraftFrom(const MessageView& message);
 
 // Property strings (wire.md §4.7).
 std::map<std::string, std::string> ParseProperties(std::string_view properties);
-std::string_view FindProperty(std::string_view properties, std::string_view name);  // empty = absent
-void SetProperty(std::string* properties, std::string_view name, std::string_view value);  // replaces or appends
+std::string_view FindProperty(std::string_view properties,
+                              std::string_view name);  // empty = absent
+void SetProperty(std::string* properties, std::string_view name,
+                 std::string_view value);  // replaces or appends
 void RemoveProperty(std::string* properties, std::string_view name);
 
-// Java String.hashCode over UTF-16 of the TAGS value, sign-extended; 0 without a tag (wire.md §5.10).
+// Java String.hashCode over UTF-16 of the TAGS value, sign-extended; 0 without a tag (wire.md
+// §5.10).
 std::int64_t TagCode(std::string_view tag);
 
 std::string OffsetMessageId(const HostPort& store_host, PhysicalOffset offset);  // wire.md §4.10
 Result<std::pair<HostPort, PhysicalOffset>> ParseOffsetMessageId(std::string_view id);
-// A message id in the shape of a Java client's UNIQ_KEY (wire.md §4.10). `counter` distinguishes within a ms.
-std::string MakeUniqueKey(const HostPort& host, std::int32_t pid, std::int64_t now_ms, std::uint32_t counter);
+// A message id in the shape of a Java client's UNIQ_KEY (wire.md §4.10). `counter` distinguishes
+// within a ms.
+std::string MakeUniqueKey(const HostPort& host, std::int32_t pid, std::int64_t now_ms,
+                          std::uint32_t counter);
 
 // A batch entry's payload: [u32 command bytes][StateCommand][pad to 8][records].
 struct PayloadView {

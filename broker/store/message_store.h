@@ -1,8 +1,10 @@
-// MessageStore: the broker's side of the replicated log: appender, state and consume queues wired to one dledger::Node.
+// MessageStore: the broker's side of the replicated log: appender, state and consume queues wired
+// to one dledger::Node.
 //
-// Implements dledger::Application: builds entries (log thread), applies committed ones (apply thread): command, messages,
-// consume queues, waiters, wake-ups, flushes. The one place where message positions become bytes again.
-// Open replays what the synced state and the queue checkpoint have not seen.
+// Implements dledger::Application: builds entries (log thread), applies committed ones (apply
+// thread): command, messages, consume queues, waiters, wake-ups, flushes. The one place where
+// message positions become bytes again. Open replays what the synced state and the queue checkpoint
+// have not seen.
 
 #pragma once
 
@@ -22,10 +24,10 @@
 namespace triad::broker {
 
 struct MessageStoreOptions {
-  dledger::NodeOptions node;   // dir is set from root_dir
+  dledger::NodeOptions node;  // dir is set from root_dir
   AppenderOptions appender;
-  std::string root_dir;        // storePathRootDir: dledger-<id>/, state/, consumequeue/ stand below it
-  std::string delay_levels;    // messageDelayLevel, used when this peer is the first leader
+  std::string root_dir;  // storePathRootDir: dledger-<id>/, state/, consumequeue/ stand below it
+  std::string delay_levels;  // messageDelayLevel, used when this peer is the first leader
   std::chrono::milliseconds state_flush_interval{1000};
   std::uint64_t state_flush_bytes = 64u << 20;
 };
@@ -46,8 +48,8 @@ class MessageStore {
     // Log thread. Every change; ready = may serve as leader.
     std::function<void(const dledger::LeaderInfo&)> on_leader_change;
   };
-  static Result<std::unique_ptr<MessageStore>> Open(FileSystem& fs, const Clock& clock, MessageStoreOptions options,
-                                                    Listener listener);
+  static Result<std::unique_ptr<MessageStore>> Open(FileSystem& fs, const Clock& clock,
+                                                    MessageStoreOptions options, Listener listener);
   virtual ~MessageStore() = default;
   virtual Status Start() = 0;
   virtual void Stop() = 0;
@@ -57,16 +59,20 @@ class MessageStore {
   virtual const ReplicatedState& state() const = 0;
   virtual const ConsumeQueueStore& queues() const = 0;
 
-  // [min, max) of a queue as clients may see it: 0,0 for a queue never written; max = the applied next offset.
+  // [min, max) of a queue as clients may see it: 0,0 for a queue never written; max = the applied
+  // next offset.
   virtual QueueRange RangeOf(const TopicQueue& queue) const = 0;
   // The message of a unit. Memory only; null record when its entry is not cached.
   virtual LoadedMessage CachedMessage(const QueueUnit& unit) const = 0;
   // May read files: reader threads only (node().PostReader). Checks record, CRC and position.
   virtual Result<LoadedMessage> ReadMessage(const QueueUnit& unit) = 0;
-  // By physical offset alone (message ids, send-back). Committed only. kNotFound when no message starts there.
+  // By physical offset alone (message ids, send-back). Committed only. kNotFound when no message
+  // starts there.
   virtual Result<LoadedMessage> ReadMessageAt(PhysicalOffset offset) = 0;
-  // Smallest offset whose store time is >= time_ms (LOWER), or largest with <= (UPPER); wire.md §6.3. Reader threads only.
-  virtual Result<QueueOffset> OffsetByTime(const TopicQueue& queue, std::int64_t time_ms, bool upper) = 0;
+  // Smallest offset whose store time is >= time_ms (LOWER), or largest with <= (UPPER); wire.md
+  // §6.3. Reader threads only.
+  virtual Result<QueueOffset> OffsetByTime(const TopicQueue& queue, std::int64_t time_ms,
+                                           bool upper) = 0;
 };
 
 }  // namespace triad::broker

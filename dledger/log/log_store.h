@@ -1,10 +1,12 @@
-// LogStore: the replicated log on disk: prepare, append, sync, read, cut, recover; and the vote slots.
+// LogStore: the replicated log on disk: prepare, append, sync, read, cut, recover; and the vote
+// slots.
 //
-// Layout under `dir`: segments named by their 20-digit base position, `vote` and `synced` slot files, `lock`.
-// Writer side (Append, Cut, Sync, hard state): one disk thread, in order. Reader side (Read*): any thread, beside it.
-// The hot tail and whatever readers loaded live in a bounded cache of whole entries, CRC-checked once on load.
-// Errors: a failed write or sync is returned and fatal to the caller (LOG(FATAL) there); kNoSpace comes only from Prepare.
-// Source: architecture.md §3; rules F..K of docs/dledger.md.
+// Layout under `dir`: segments named by their 20-digit base position, `vote` and `synced` slot
+// files, `lock`. Writer side (Append, Cut, Sync, hard state): one disk thread, in order. Reader
+// side (Read*): any thread, beside it. The hot tail and whatever readers loaded live in a bounded
+// cache of whole entries, CRC-checked once on load. Errors: a failed write or sync is returned and
+// fatal to the caller (LOG(FATAL) there); kNoSpace comes only from Prepare. Source: architecture.md
+// §3; rules F..K of docs/dledger.md.
 
 #pragma once
 
@@ -27,56 +29,61 @@ namespace triad::dledger {
 
 struct LogStoreOptions {
   std::string dir;
-  std::uint64_t segment_bytes = 1u << 30;   // for entries this peer makes as leader
-  std::uint64_t prepare_bytes = 64u << 20;  // really written (zeros) ahead of the tail
+  std::uint64_t segment_bytes = 1u << 30;         // for entries this peer makes as leader
+  std::uint64_t prepare_bytes = 64u << 20;        // really written (zeros) ahead of the tail
   std::uint64_t first_prepare_bytes = 16u << 20;  // enough to start serving
-  std::size_t cache_bytes = 64u << 20;      // entries kept for readers
-  bool sync = true;                         // false: ASYNC_FLUSH; vote slots are synced all the same
+  std::size_t cache_bytes = 64u << 20;            // entries kept for readers
+  bool sync = true;  // false: ASYNC_FLUSH; vote slots are synced all the same
 };
 
 // What the store belongs to. Written once into an empty store, checked at every open.
 struct StoreStamp {
-  std::string group;     // dLegerGroup
-  std::string peer_id;   // dLegerSelfId
+  std::string group;    // dLegerGroup
+  std::string peer_id;  // dLegerSelfId
   std::uint32_t format = 1;
 };
 
 class LogStore {
  public:
   // Opens or creates, finishes a recorded cut, scans from the last checkpoint, cuts a torn tail.
-  // Corruption below the synced hint: opens with recovered().recovering = true and the file untouched.
-  // Errors: kPermissionDenied (locked by another process: its pid in the message), kInvalidArgument (foreign store: whose),
-  // kCorruption, kIoError.
-  static Result<std::unique_ptr<LogStore>> Open(FileSystem& fs, LogStoreOptions options, const StoreStamp& stamp);
+  // Corruption below the synced hint: opens with recovered().recovering = true and the file
+  // untouched. Errors: kPermissionDenied (locked by another process: its pid in the message),
+  // kInvalidArgument (foreign store: whose), kCorruption, kIoError.
+  static Result<std::unique_ptr<LogStore>> Open(FileSystem& fs, LogStoreOptions options,
+                                                const StoreStamp& stamp);
   virtual ~LogStore() = default;
 
-  // What Open found; `applied` and `memberships` are filled in from the log (memberships) and by the caller (applied).
+  // What Open found; `applied` and `memberships` are filled in from the log (memberships) and by
+  // the caller (applied).
   virtual const Recovered& recovered() const = 0;
   virtual LogTail tail() const = 0;  // as recovered; the live tail is the owner's
 
   // ---- disk thread ----
-  virtual Status SaveHardState(const HardState& state) = 0;           // durable on return
-  virtual Status SaveRecovering(bool recovering) = 0;                 // durable on return
-  virtual Status Cut(LogIndex from) = 0;                              // recorded, zeroed, synced on return
-  virtual Status Append(std::span<const EntryRef> entries) = 0;       // written; not yet durable
-  virtual Status Sync() = 0;                                          // durable on return (all appended before)
+  virtual Status SaveHardState(const HardState& state) = 0;  // durable on return
+  virtual Status SaveRecovering(bool recovering) = 0;        // durable on return
+  virtual Status Cut(LogIndex from) = 0;                     // recorded, zeroed, synced on return
+  virtual Status Append(std::span<const EntryRef> entries) = 0;  // written; not yet durable
+  virtual Status Sync() = 0;  // durable on return (all appended before)
 
   // ---- background thread ----
-  // Prepares up to prepare_bytes ahead of the tail. kNoSpace is not fatal: writes are to be refused.
+  // Prepares up to prepare_bytes ahead of the tail. kNoSpace is not fatal: writes are to be
+  // refused.
   virtual Status Prepare() = 0;
   virtual std::uint64_t prepared_bytes() const = 0;  // ahead of the tail, any thread
   virtual Status WriteCheckpoint() = 0;              // bounds the next recovery's scan
 
   // ---- any thread, memory only ----
-  virtual EntryRef CachedAt(PhysicalOffset inside) const = 0;  // the entry whose bytes cover it; null = not cached
+  virtual EntryRef CachedAt(
+      PhysicalOffset inside) const = 0;  // the entry whose bytes cover it; null = not cached
   virtual EntryRef CachedIndex(LogIndex index) const = 0;
-  virtual PhysicalOffset begin_position() const = 0;           // of the first entry kept
-  virtual PhysicalOffset end_position() const = 0;             // behind the last entry appended
+  virtual PhysicalOffset begin_position() const = 0;  // of the first entry kept
+  virtual PhysicalOffset end_position() const = 0;    // behind the last entry appended
 
   // ---- reader threads: may read files; results are checked and enter the cache ----
   // Errors: kNotFound (not in the log), kCorruption (named by position), kIoError.
   virtual Result<EntryRef> ReadAt(PhysicalOffset inside) = 0;
-  virtual Result<std::vector<EntryRef>> ReadRange(LogIndex from, LogIndex to, std::size_t max_bytes) = 0;  // at least one
+  virtual Result<std::vector<EntryRef>> ReadRange(LogIndex from, LogIndex to,
+                                                  std::size_t max_bytes) = 0;  // at least one
 
   // Flushes and closes. The lock is released.
   virtual Status Close() = 0;

@@ -1,9 +1,9 @@
 // Core: the Raft state machine. Input in, Output out; everything else is somebody else's work.
 //
-// Pure: no clock, thread, socket, file, log line or random device (election jitter comes from `seed`).
-// Owner: the log thread (or the one thread of a simulator).
-// Built from one class each for election, replication, log view, membership and read index (this folder).
-// Bounds: un-acknowledged bytes per peer, entries held in memory (config); beyond them it stops sending or asks for loads.
+// Pure: no clock, thread, socket, file, log line or random device (election jitter comes from
+// `seed`). Owner: the log thread (or the one thread of a simulator). Built from one class each for
+// election, replication, log view, membership and read index (this folder). Bounds: un-acknowledged
+// bytes per peer, entries held in memory (config); beyond them it stops sending or asks for loads.
 // Source: Ongaro's dissertation 3, 4.1, 6.4, 9.6, 10.2.1; rules 1..7 of docs/dledger.md.
 
 #pragma once
@@ -37,12 +37,13 @@ struct TermRun {  // entries [first, next run's first) have this term
 };
 struct Recovered {
   HardState hard_state;
-  LogIndex first_index{1};       // of the log on disk
-  LogIndex last_index;           // 0 = empty log
+  LogIndex first_index{1};         // of the log on disk
+  LogIndex last_index;             // 0 = empty log
   std::vector<TermRun> term_runs;  // covers [first_index, last_index]
-  LogIndex applied;              // committed for sure: the state machine already holds it
-  std::vector<std::pair<LogIndex, Membership>> memberships;  // every membership entry on disk, ascending
-  bool recovering = false;       // rule H: neither votes nor counts until caught up
+  LogIndex applied;                // committed for sure: the state machine already holds it
+  std::vector<std::pair<LogIndex, Membership>>
+      memberships;                   // every membership entry on disk, ascending
+  bool recovering = false;           // rule H: neither votes nor counts until caught up
   std::uint64_t recovery_nonce = 0;  // random, when recovering
 };
 
@@ -61,10 +62,12 @@ class Core {
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
 
-  // Never blocks, never throws. `output` is appended to, not cleared. Input from peers is checked, never CHECKed.
+  // Never blocks, never throws. `output` is appended to, not cleared. Input from peers is checked,
+  // never CHECKed.
   void Step(const Input& input, Output* output);
 
-  // Decodes a membership entry's payload; the core's only look at content. Set before the first Step.
+  // Decodes a membership entry's payload; the core's only look at content. Set before the first
+  // Step.
   using MembershipDecoder = bool (*)(const Entry& entry, Membership* membership);
   void set_membership_decoder(MembershipDecoder decoder);
 
@@ -75,12 +78,12 @@ class Core {
   LogIndex last_index() const;
   Term last_term() const;
   LogIndex commit_index() const;
-  LogIndex durable_index() const;      // of this peer's own log
+  LogIndex durable_index() const;  // of this peer's own log
   bool recovering() const;
-  bool leader_ready() const;           // leader, and an entry of its own term is committed
-  bool transferring() const;           // leader handing over: do not propose
+  bool leader_ready() const;  // leader, and an entry of its own term is committed
+  bool transferring() const;  // leader handing over: do not propose
   const Membership& membership() const;
-  Term TermAt(LogIndex index) const;   // 0 when outside [first, last]
+  Term TermAt(LogIndex index) const;           // 0 when outside [first, last]
   std::vector<PeerProgress> progress() const;  // leader only
   HardState hard_state() const;
 

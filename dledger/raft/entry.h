@@ -1,7 +1,9 @@
-// Entry: one record of the replicated log, as the core sees it. Immutable once made; shared between threads.
+// Entry: one record of the replicated log, as the core sees it. Immutable once made; shared between
+// threads.
 //
-// On disk and between peers an entry is a fixed header (dledger/log/entry_codec.h) followed by its payload; `bytes` holds
-// both, so that what was received is what is written, streamed and served. The core never looks inside.
+// On disk and between peers an entry is a fixed header (dledger/log/entry_codec.h) followed by its
+// payload; `bytes` holds both, so that what was received is what is written, streamed and served.
+// The core never looks inside.
 
 #pragma once
 
@@ -20,8 +22,8 @@ struct Entry {
   Term term;
   LogIndex index;
   EntryType type = EntryType::kNoop;
-  PhysicalOffset position;      // of the header's first byte
-  PhysicalOffset segment_base;  // first position of the segment that holds it
+  PhysicalOffset position;         // of the header's first byte
+  PhysicalOffset segment_base;     // first position of the segment that holds it
   std::int64_t store_time_ms = 0;  // log time
   std::uint32_t header_crc = 0;    // links the chain: the next entry's header carries it
   std::uint32_t header_bytes = 0;  // length of the header inside `bytes`

@@ -1,6 +1,7 @@
 // What goes into and comes out of the Raft core. Plain values, no behaviour.
 //
-// Source: Ongaro's dissertation (sections named below); testing.md §1.1 is copied into docs/dledger.md.
+// Source: Ongaro's dissertation (sections named below); testing.md §1.1 is copied into
+// docs/dledger.md.
 
 #pragma once
 
@@ -34,9 +35,11 @@ struct Membership {
   bool operator==(const Membership&) const = default;
 };
 
-// ---- peer messages -------------------------------------------------------------------------------------------------
+// ---- peer messages
+// -------------------------------------------------------------------------------------------------
 
-struct VoteRequest {  // also the pre-vote (9.6): then `term` is the one it would campaign in, and nobody's term moves
+struct VoteRequest {  // also the pre-vote (9.6): then `term` is the one it would campaign in, and
+                      // nobody's term moves
   Term term;
   bool pre_vote = false;
   bool transfer = false;  // the leader asked for it: voters do not refuse for having a live leader
@@ -54,17 +57,20 @@ struct AppendRequest {  // heartbeat when `entries` is empty
   Term prev_term;
   LogIndex commit_index;
   std::vector<EntryRef> entries;
-  std::uint64_t read_round = 0;       // echoed; confirms leadership for ReadIndex and check-quorum
-  std::uint64_t recovery_nonce = 0;   // echo of the recovering peer's nonce, 0 = none
-  LogIndex recovery_target;           // with it: reach this index and you are a voter again (testing.md rule H)
+  std::uint64_t read_round = 0;      // echoed; confirms leadership for ReadIndex and check-quorum
+  std::uint64_t recovery_nonce = 0;  // echo of the recovering peer's nonce, 0 = none
+  LogIndex
+      recovery_target;  // with it: reach this index and you are a voter again (testing.md rule H)
 };
 struct AppendResponse {
   Term term;
   bool ok = false;
   LogIndex match_index;     // ok: durable here up to it. Not ok: unused
-  LogIndex conflict_index;  // not ok: where the leader should look next (first index of conflict_term, or end + 1)
+  LogIndex conflict_index;  // not ok: where the leader should look next (first index of
+                            // conflict_term, or end + 1)
   Term conflict_term;       // not ok: 0 = this log is shorter
-  LogIndex rejected_prev;   // not ok: the prev_index that was refused, so a stale answer is told from a fresh one
+  LogIndex rejected_prev;   // not ok: the prev_index that was refused, so a stale answer is told
+                            // from a fresh one
   std::uint64_t read_round = 0;
   bool recovering = false;  // counts for nothing
   std::uint64_t recovery_nonce = 0;
@@ -81,7 +87,8 @@ struct Envelope {
   Message message;
 };
 
-// ---- inputs --------------------------------------------------------------------------------------------------------
+// ---- inputs
+// --------------------------------------------------------------------------------------------------------
 
 struct MessageIn {
   PeerId from;
@@ -91,7 +98,8 @@ struct Tick {};  // kTickMs of the monotonic clock in production, an event in th
 struct StorageDone {
   Token token = 0;  // everything up to and including it is DURABLE
 };
-struct Propose {  // leader only: entry.term and .index must be Core's current term and last_index() + 1
+struct Propose {  // leader only: entry.term and .index must be Core's current term and last_index()
+                  // + 1
   EntryRef entry;
 };
 struct ReadIndexRequest {
@@ -103,17 +111,21 @@ struct TransferLeadership {
 struct Disconnected {  // its connection closed: forget having heard from it
   PeerId peer;
 };
-struct Loaded {  // answers a LoadRequest; `entries` may be fewer than asked, at least one, or empty when reading failed
+struct Loaded {  // answers a LoadRequest; `entries` may be fewer than asked, at least one, or empty
+                 // when reading failed
   PeerId peer;
   Term term;  // of the request
   LogIndex from;
   std::vector<EntryRef> entries;
 };
-using Input = std::variant<MessageIn, Tick, StorageDone, Propose, ReadIndexRequest, TransferLeadership, Disconnected, Loaded>;
+using Input = std::variant<MessageIn, Tick, StorageDone, Propose, ReadIndexRequest,
+                           TransferLeadership, Disconnected, Loaded>;
 
-// ---- outputs -------------------------------------------------------------------------------------------------------
+// ---- outputs
+// -------------------------------------------------------------------------------------------------------
 
-// Executed strictly in token order by one disk thread; StorageDone only after fdatasync returned 0 for all of it.
+// Executed strictly in token order by one disk thread; StorageDone only after fdatasync returned 0
+// for all of it.
 struct StorageOp {
   Token token = 0;
   std::optional<HardState> hard_state;
@@ -121,7 +133,8 @@ struct StorageOp {
   std::vector<EntryRef> append;
   std::optional<bool> recovering;  // set or clear the persisted mark
 };
-struct LoadRequest {  // entries the core no longer holds; read them away from the log thread and answer with Loaded
+struct LoadRequest {  // entries the core no longer holds; read them away from the log thread and
+                      // answer with Loaded
   PeerId peer;
   Term term;
   LogIndex from;
@@ -140,14 +153,16 @@ struct SoftState {
   bool operator==(const SoftState&) const = default;
 };
 struct Output {
-  std::vector<Envelope> messages;      // may leave NOW: the core itself withholds what rests on an undone write
+  std::vector<Envelope>
+      messages;  // may leave NOW: the core itself withholds what rests on an undone write
   std::vector<StorageOp> storage;
   std::vector<LoadRequest> loads;
-  std::optional<LogIndex> committed;   // grew to this; apply in order
+  std::optional<LogIndex> committed;  // grew to this; apply in order
   std::vector<ReadReady> reads;
-  std::vector<std::uint64_t> reads_failed;  // contexts: leadership was lost before they were confirmed
-  std::optional<SoftState> soft;       // when it changed
-  bool want_noop = false;              // just elected: propose a no-op (or the first membership) entry now
+  std::vector<std::uint64_t>
+      reads_failed;               // contexts: leadership was lost before they were confirmed
+  std::optional<SoftState> soft;  // when it changed
+  bool want_noop = false;  // just elected: propose a no-op (or the first membership) entry now
 
   void Clear() { *this = Output{}; }
 };
