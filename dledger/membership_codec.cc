@@ -1,0 +1,99 @@
+#include "dledger/membership_codec.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace triad::dledger {
+namespace {
+
+constexpr std::uint8_t kVersion = 1;
+constexpr std::size_t kIdBytesMax = 255;
+
+template <typename Int>
+void Put(Int value, std::string* out) {
+  for (int shift = static_cast<int>(sizeof(Int)) * 8 - 8; shift >= 0; shift -= 8) {
+    out->push_back(static_cast<char>(static_cast<std::uint8_t>(value >> shift)));
+  }
+}
+
+template <typename Int>
+bool Take(std::string_view* in, Int* value) {
+  if (in->size() < sizeof(Int)) return false;
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < sizeof(Int); ++i) {
+    sum = (sum << 8) | static_cast<std::uint8_t>((*in)[i]);
+  }
+  in->remove_prefix(sizeof(Int));
+  *value = static_cast<Int>(sum);
+  return true;
+}
+
+void PutIds(const std::vector<PeerId>& ids, std::string* out) {
+  for (const PeerId& id : ids) {
+    CHECK_LE(id.value().size(), kIdBytesMax);
+    CHECK(!id.empty());
+    Put(static_cast<std::uint16_t>(id.value().size()), out);
+    out->append(id.value());
+  }
+}
+
+bool TakeIds(std::size_t count, std::string_view* in, std::vector<PeerId>* ids) {
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint16_t length = 0;
+    if (!Take(in, &length) || length == 0 || length > kIdBytesMax || in->size() < length) {
+      return false;
+    }
+    ids->push_back(PeerId(std::string(in->substr(0, length))));
+    in->remove_prefix(length);
+  }
+  std::sort(ids->begin(), ids->end());
+  return std::adjacent_find(ids->begin(), ids->end()) == ids->end();
+}
+
+}  // namespace
+
+std::string EncodeMembership(const Membership& membership) {
+  CHECK_LE(membership.voters.size() + membership.learners.size(), kMembersMax);
+  std::string out;
+  Put(kVersion, &out);
+  Put(membership.group_id, &out);
+  Put(static_cast<std::uint16_t>(membership.voters.size()), &out);
+  Put(static_cast<std::uint16_t>(membership.learners.size()), &out);
+  PutIds(membership.voters, &out);
+  PutIds(membership.learners, &out);
+  return out;
+}
+
+Result<Membership> DecodeMembership(std::string_view payload) {
+  std::uint8_t version = 0;
+  std::uint16_t voters = 0;
+  std::uint16_t learners = 0;
+  Membership membership;
+  if (!Take(&payload, &version) || version != kVersion) {
+    return Status::Corruption("membership: unknown version");
+  }
+  if (!Take(&payload, &membership.group_id) || !Take(&payload, &voters) ||
+      !Take(&payload, &learners)) {
+    return Status::Corruption("membership: cut short");
+  }
+  if (voters == 0 || static_cast<std::size_t>(voters) + learners > kMembersMax) {
+    return Status::Corruption("membership: impossible number of members");
+  }
+  if (!TakeIds(voters, &payload, &membership.voters) ||
+      !TakeIds(learners, &payload, &membership.learners)) {
+    return Status::Corruption("membership: bad or repeated member id");
+  }
+  return membership;
+}
+
+bool DecodeMembershipEntry(const Entry& entry, Membership* membership) {
+  if (entry.type != EntryType::kMembership) return false;
+  Result<Membership> decoded = DecodeMembership(entry.payload());
+  if (!decoded.ok()) return false;
+  *membership = std::move(decoded).value();
+  return true;
+}
+
+}  // namespace triad::dledger

@@ -1,0 +1,28 @@
+// Membership codec: the payload of a membership entry.
+//
+// Big-endian: version u8 (1), group id u64, voter count u16, learner count u16, then each id as
+// length u16 and bytes; zero padding may follow. Pure. Bytes from a disk or a socket are checked,
+// never CHECKed. Bounds: at most kMembersMax members, ids of 1..255 bytes.
+
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "common/status.h"
+#include "dledger/raft/entry.h"
+#include "dledger/raft/types.h"
+
+namespace triad::dledger {
+
+inline constexpr std::size_t kMembersMax = 64;
+
+std::string EncodeMembership(const Membership& membership);
+// Errors: kCorruption, saying what is wrong. Members are sorted and unique in the result.
+Result<Membership> DecodeMembership(std::string_view payload);
+
+// As Core::MembershipDecoder wants it. False for an entry of another type or bad bytes.
+bool DecodeMembershipEntry(const Entry& entry, Membership* membership);
+
+}  // namespace triad::dledger
