@@ -1,0 +1,42 @@
+// BrokerContext: what processors may use. References to objects that broker.cc owns; all of them
+// outlive every processor, and all of them are safe on every thread.
+
+#pragma once
+
+#include <atomic>
+
+#include "broker/config/broker_config.h"
+#include "broker/processor/leader_gate.h"
+#include "broker/service/client_registry.h"
+#include "broker/service/counters.h"
+#include "broker/service/disk_guard.h"
+#include "broker/service/leader_reads.h"
+#include "broker/service/lock_service.h"
+#include "broker/service/offset_service.h"
+#include "broker/service/registration.h"
+#include "broker/service/timer_queue.h"
+#include "broker/store/message_store.h"
+#include "common/clock.h"
+
+namespace triad::broker {
+
+class LongPolling;
+
+struct BrokerContext {
+  const BrokerConfig& config;
+  const Clock& clock;
+  MessageStore& store;
+  TimerQueue& timers;
+  LeaderGate& gate;
+  ConsumerRegistry& consumers;
+  ProducerRegistry& producers;
+  LeaderReads& reads;          // batched ReadIndex
+  OffsetService& offsets;      // consumer offsets (leader)
+  LockService& locks;          // queue locks (leader)
+  Registration& registration;  // at the name servers
+  DiskGuard& disk;             // may messages be written?
+  Counters& counters;
+  LongPolling* long_polling = nullptr;
+};
+
+}  // namespace triad::broker

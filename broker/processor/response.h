@@ -1,0 +1,28 @@
+// Responses from a Status: the one table from our codes to RocketMQ's.
+//
+// Pure. Source: wire.md §2; decisions D1, D3, D4 of §15. kNotLeader becomes the private code 60002:
+// behind the LeaderGate it means "nothing was done, route it again" and never reaches a client.
+
+#pragma once
+
+#include <string>
+
+#include "broker/processor/codes.h"
+#include "common/status.h"
+#include "remoting/command.h"
+
+namespace triad::broker {
+
+// The wire code of a failed (or OK) status.
+std::int32_t ResponseCodeOf(const Status& status);
+
+// The answer that says `status`; its message becomes the remark.
+remoting::Command ResponseOf(const remoting::Command& request, const Status& status);
+// Success, without body or header.
+remoting::Command Success(const remoting::Command& request);
+// Success with a body.
+remoting::Command SuccessWith(const remoting::Command& request, std::string body);
+// Nothing was done: the gate routes the request again within its budget.
+remoting::Command NotLeaderResponse(const remoting::Command& request);
+
+}  // namespace triad::broker

@@ -1,0 +1,44 @@
+// Counters: what a broker counts for GET_BROKER_RUNTIME_INFO (admin.md §2.9). Relaxed atomics.
+//
+// The processors count; TpsWindows (sampled once a second) turns totals into rates.
+
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+
+#include "common/clock.h"
+
+namespace triad::broker {
+
+struct Counters {
+  std::atomic<std::int64_t> put_messages{0};  // acknowledged
+  std::atomic<std::int64_t> put_bytes{0};     // bodies
+  std::atomic<std::int64_t> put_failed{0};
+  std::atomic<std::int64_t> get_messages{0};  // handed out by pulls
+  std::atomic<std::int64_t> get_bytes{0};
+  std::atomic<std::int64_t> get_found{0};  // pulls
+  std::atomic<std::int64_t> get_miss{0};
+};
+
+// Rates of one counter over the last 10, 60 and 600 seconds. Owner: one timer; reads anywhere.
+class RateWindow {
+ public:
+  void Sample(TimePoint now, std::int64_t total);
+  // "1.0 0.5 0.1": three doubles, one blank between them.
+  std::string Text() const;
+
+ private:
+  mutable std::mutex mutex_;
+  struct Point {
+    TimePoint at;
+    std::int64_t total = 0;
+  };
+  std::deque<Point> points_;  // at most 601, oldest first
+};
+
+}  // namespace triad::broker
