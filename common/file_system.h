@@ -44,6 +44,8 @@ class File {
   virtual Status SyncAll() = 0;
   virtual Status Truncate(std::uint64_t size_bytes) = 0;
   virtual Result<std::uint64_t> Size() const = 0;
+  // An exclusive lock that dies with this handle or its process. kPermissionDenied: held elsewhere.
+  virtual Status Lock() { return Status::Unsupported("this file cannot be locked"); }
 };
 
 struct DirEntry {
