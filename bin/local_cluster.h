@@ -1,0 +1,99 @@
+// LocalCluster: a NameServer and a broker group as real processes on this machine, on free ports,
+// in one directory.
+//
+// For bin/quickstart and the tests. Configuration files are made from conf/dledger/broker-n*.conf
+// with only the addresses, paths and given keys replaced. Every process it started ends with it
+// (unless Release was called). Thread: one thread at a time. Errors: kIoError (cannot write,
+// start), kTimedOut (the message ends with the last lines of the process's log).
+
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "remoting/client.h"
+
+namespace triad {
+
+struct LocalClusterOptions {
+  std::string program_dir;  // holds triad-namesrv and triad-broker
+  std::string conf_dir;     // holds dledger/broker-n0.conf ...
+  std::string work_dir;     // absolute; created when absent
+  int peers = 3;
+  std::map<std::string, std::string> overrides;  // broker.conf keys for every peer
+  std::vector<std::string>
+      wrapper;  // put in front of every command line (e.g. "ip netns exec b1"); usually empty
+};
+
+struct LocalBroker {
+  std::string peer_id;  // "n0"
+  std::string config_file;
+  std::string store_dir;
+  std::string log_file;        // stdout and stderr
+  std::string client_address;  // "127.0.0.1:port"
+  std::uint16_t listen_port = 0;
+  std::uint16_t peer_port = 0;
+  pid_t pid = 0;  // 0 = not running
+};
+
+class LocalCluster {
+ public:
+  // Writes the files and starts everything; returns when a leader serves.
+  static Result<std::unique_ptr<LocalCluster>> Start(LocalClusterOptions options);
+  ~LocalCluster();
+  LocalCluster(const LocalCluster&) = delete;
+  LocalCluster& operator=(const LocalCluster&) = delete;
+
+  const std::string& namesrv_address() const { return namesrv_address_; }
+  const std::string& broker_name() const { return broker_name_; }
+  const std::vector<LocalBroker>& brokers() const { return brokers_; }
+  pid_t namesrv_pid() const { return namesrv_pid_; }
+
+  Status StartBroker(std::size_t i);
+  Status StartNameServer();  // on the same port as before
+  // Sends the signal; SIGKILL and SIGTERM also wait for the end (at most `wait`). Returns the exit
+  // status for those.
+  Result<int> Signal(std::size_t i, int signal,
+                     std::chrono::milliseconds wait = std::chrono::seconds(60));
+  void KillNameServer();
+  bool Running(std::size_t i);
+
+  // The peer that the NameServer lists as brokerId 0 and that answers. kTimedOut when there is none
+  // within `wait`.
+  Result<std::size_t> WaitForLeader(std::chrono::milliseconds wait);
+  // Until the NameServer lists all running peers.
+  Status WaitForMembers(std::size_t count, std::chrono::milliseconds wait);
+  // Ends all processes with SIGTERM, then SIGKILL.
+  void StopAll();
+  // Leaves the processes running after this object.
+  void Release() { released_ = true; }
+
+  // The last lines of a process's log, for messages.
+  static std::string Tail(const std::string& file, std::size_t lines = 12);
+
+ private:
+  explicit LocalCluster(LocalClusterOptions options);
+  Status Prepare();
+  Status WriteBrokerConfig(std::size_t i);
+  Result<pid_t> Spawn(const std::vector<std::string>& command, const std::string& log_file);
+  // id -> address of our broker name, as the NameServer says.
+  Result<std::map<std::string, std::string>> ListedAddresses();
+
+  LocalClusterOptions options_;
+  std::string namesrv_address_;
+  std::uint16_t namesrv_port_ = 0;
+  pid_t namesrv_pid_ = 0;
+  std::string broker_name_ = "RaftNode00";
+  std::vector<LocalBroker> brokers_;
+  std::unique_ptr<remoting::Client> client_;
+  bool released_ = false;
+};
+
+}  // namespace triad
