@@ -64,12 +64,13 @@ struct KeyOptions {
   std::string help;                                             // one line
   std::int64_t min = std::numeric_limits<std::int64_t>::min();  // inclusive; numbers only
   std::int64_t max = std::numeric_limits<std::int64_t>::max();
-  std::string unit;          // "bytes", "percent"; Duration fills it in
-  bool important = false;    // printed by -m
-  bool dynamic = false;      // may be changed while the program runs
-  std::string default_text;  // shown instead of the member initialiser when that is found at start
+  std::string unit = {};   // "bytes", "percent"; Duration fills it in
+  bool important = false;  // printed by -m
+  bool dynamic = false;    // may be changed while the program runs
+  std::string default_text =
+      {};  // shown instead of the member initialiser when that is found at start
   // Text and Path only: returns "" when good, else what is expected.
-  std::function<std::string(const std::string&)> check;
+  std::function<std::string(const std::string&)> check = {};
 };
 
 struct ConfigFault {

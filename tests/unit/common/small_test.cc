@@ -1,0 +1,73 @@
+// Status, ids, clock and the log rate limiter.
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "common/clock.h"
+#include "common/ids.h"
+#include "common/log_rate_limiter.h"
+#include "common/mutant.h"
+#include "common/status.h"
+
+namespace triad {
+namespace {
+
+TEST(Status, OkIsOkAndAnErrorNamesItsCode) {
+  EXPECT_TRUE(Status().ok());
+  EXPECT_EQ(Status().ToString(), "OK");
+  const Status status = Status::NotFound("no such topic");
+  EXPECT_FALSE(status.ok());
+  EXPECT_EQ(status.ToString(), "NotFound: no such topic");
+}
+
+TEST(Status, ACopyIsIndependentOfTheOriginal) {
+  Status original = Status::Busy("full");
+  const Status copy = original;
+  original = Status::Ok();
+  EXPECT_EQ(copy.code(), StatusCode::kBusy);
+  EXPECT_EQ(copy.message(), "full");
+}
+
+TEST(Result, CarriesEitherAValueOrAStatus) {
+  const Result<int> good(5);
+  EXPECT_EQ(*good, 5);
+  const Result<int> bad(Status::Busy("x"));
+  EXPECT_EQ(bad.status().code(), StatusCode::kBusy);
+  EXPECT_DEATH(IgnoreError(Result<int>(Status::Busy("x")).value() == 0 ? Status() : Status(), ""),
+               "Busy: x");
+}
+
+TEST(Ids, OffsetsOfDifferentKindsDoNotMix) {
+  static_assert(!std::is_constructible_v<QueueOffset, PhysicalOffset>);
+  static_assert(!std::is_convertible_v<std::int64_t, QueueOffset>);
+  EXPECT_EQ((QueueOffset{5} + 3).value(), 8);
+  EXPECT_EQ(QueueOffset{5} - QueueOffset{3}, 2);
+}
+
+TEST(SystemClock, MonotonicTimeDoesNotGoBackAndWallTimeIsThisCentury) {
+  const TimePoint before = SystemClock().MonoNow();
+  EXPECT_LE(before, SystemClock().MonoNow());
+  EXPECT_GT(SystemClock().WallNowMs(), 1'600'000'000'000);
+}
+
+TEST(LogRateLimiter, LetsOneThroughPerIntervalAndCountsTheRest) {
+  LogRateLimiter limiter(std::chrono::seconds(5));
+  const TimePoint start{};
+  EXPECT_EQ(limiter.Allow(start), std::optional<std::uint64_t>(0));
+  EXPECT_EQ(limiter.Allow(start), std::nullopt);
+  EXPECT_EQ(limiter.Allow(start + std::chrono::milliseconds(4999)), std::nullopt);
+  EXPECT_EQ(limiter.Allow(start + std::chrono::seconds(5)), std::optional<std::uint64_t>(2));
+  EXPECT_EQ(limiter.Allow(start + std::chrono::seconds(10)), std::optional<std::uint64_t>(0));
+  EXPECT_EQ(SuppressedNote(0), "");
+  EXPECT_EQ(SuppressedNote(2), " (2 more like this were left out)");
+}
+
+TEST(Mutant, IsNeverAliveInANormalBuild) {
+#ifndef TRIAD_MUTANTS
+  static_assert(!TRIAD_MUTANT(1));
+#endif
+}
+
+}  // namespace
+}  // namespace triad
