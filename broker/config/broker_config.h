@@ -89,6 +89,7 @@ struct BrokerConfig {
 
   // Threads, queues, connections
   std::int32_t send_queue_capacity = 10000;
+  std::int32_t send_threads = 4;        // checked only
   std::int32_t connection_threads = 0;  // 0: as many as processors, at most 4
   std::int32_t max_connections = 20000;
   std::int32_t idle_seconds = 120;

@@ -1,0 +1,338 @@
+// The table of every key that a broker file may hold. docs/configuration.md is made from it.
+
+#include "broker/config/broker_config.h"
+
+namespace triad::broker {
+namespace {
+
+using Table = ConfigTable<BrokerConfig>;
+
+void AddIdentity(Table* t) {
+  t->Section("Identity and addresses");
+  t->Text("brokerClusterName", &BrokerConfig::cluster_name,
+          {.help = "cluster that this broker is listed under", .important = true});
+  t->Text("brokerName", &BrokerConfig::broker_name,
+          {.help = "name of the group; all its peers share it",
+           .important = true,
+           .default_text = "local host name"});
+  t->Int("brokerId", &BrokerConfig::broker_id,
+         {.help = "ignored in a group (the leader is 0, a follower its peer number + 1); "
+                  "alone only 0 or -1",
+          .min = -1});
+  t->Text("brokerIP1", &BrokerConfig::broker_ip1,
+          {.help = "address told to clients and written into message ids",
+           .important = true,
+           .default_text = "first address that is neither loopback nor a bridge"});
+  t->Text("brokerIP2", &BrokerConfig::broker_ip2,
+          {.help = "address reported with the HA port", .default_text = "brokerIP1"});
+  t->Int("listenPort", &BrokerConfig::listen_port,
+         {.help = "port for clients; listenPort - 2 serves the same (VIP channel). Default in a "
+                  "group whose members share this host: 10911 + 10 x peer number",
+          .min = 3,
+          .max = 65535,
+          .important = true});
+  t->Text("bindAddress", &BrokerConfig::bind_address, {.help = "address to listen on"});
+  t->Int("haListenPort", &BrokerConfig::ha_listen_port,
+         {.help = "only reported to name servers; nothing listens on it",
+          .min = 0,
+          .max = 65535,
+          .default_text = "listenPort + 1"});
+  t->Text("namesrvAddr", &BrokerConfig::namesrv_addr,
+          {.help = "name servers: host:port;host:port", .important = true});
+  t->Duration(
+      "registerNameServerPeriod", &BrokerConfig::register_period,
+      {.help = "how often the registration is repeated (kept within 10000 to 60000)", .min = 1});
+  t->Duration("registerBrokerTimeoutMills", &BrokerConfig::register_timeout,
+              {.help = "how long one registration may take", .min = 100, .max = 600000});
+  t->Text("regionId", &BrokerConfig::region_id, {.help = "MSG_REGION of every message"});
+  t->Choice("brokerRole", &BrokerConfig::broker_role,
+            {{"ASYNC_MASTER", BrokerRole::kAsyncMaster},
+             {"SYNC_MASTER", BrokerRole::kSyncMaster},
+             {"SLAVE", BrokerRole::kSlave}},
+            {.help = "ignored in a group: the group elects its leader. SLAVE alone is refused"});
+}
+
+void AddGroup(Table* t) {
+  t->Section("Replication group (DLedger)");
+  t->Bool("enableDLegerCommitLog", &BrokerConfig::enable_dledger,
+          {.help = "replicate the log among dLegerPeers; false: a group of this one peer",
+           .important = true});
+  t->Text(
+      "dLegerGroup", &BrokerConfig::dledger_group,
+      {.help = "name of the replication group", .important = true, .default_text = "brokerName"});
+  t->Text("dLegerPeers", &BrokerConfig::dledger_peers,
+          {.help = "members, the same on all of them: id-host:port;id-host:port;...",
+           .important = true});
+  t->Text("dLegerSelfId", &BrokerConfig::dledger_self_id,
+          {.help = "which of dLegerPeers this process is", .important = true});
+  t->Duration("dLegerHeartbeatIntervalMs", &BrokerConfig::raft_heartbeat,
+              {.help = "the leader's heartbeat", .min = 5, .max = 60000});
+  t->Duration("dLegerElectionTimeoutMs", &BrokerConfig::raft_election_timeout,
+              {.help = "silence of the leader before an election; drawn anew from 1x to 2x",
+               .min = 20,
+               .max = 600000});
+  constexpr const char* kSeed = "seed spelling of the original's key";
+  t->Alias("dLedgerPeers", "dLegerPeers", kSeed);
+  t->Alias("dLedgerSelfId", "dLegerSelfId", kSeed);
+  t->Alias("dLedgerGroupName", "dLegerGroup", kSeed);
+}
+
+void AddStore(Table* t) {
+  t->Section("Store");
+  t->Path("storePathRootDir", &BrokerConfig::store_root,
+          {.help = "everything this peer keeps; the log stands in dledger-<id> below it",
+           .important = true,
+           .default_text = "store-<id> below $HOME/store"});
+  t->Int("mappedFileSizeCommitLog", &BrokerConfig::segment_bytes,
+         {.help = "size of a log segment", .min = 8 << 20, .max = 1 << 30, .unit = "bytes"});
+  t->Int("maxMessageSize", &BrokerConfig::max_message_bytes,
+         {.help = "largest message body", .min = 1, .max = 8 << 20, .unit = "bytes"});
+  t->Choice(
+      "flushDiskType", &BrokerConfig::flush,
+      {{"SYNC_FLUSH", FlushDiskType::kSyncFlush}, {"ASYNC_FLUSH", FlushDiskType::kAsyncFlush}},
+      {.help = "SYNC_FLUSH: a send is acknowledged when a majority has synced it to disk. "
+               "ASYNC_FLUSH: when a majority has written it (the original's default)",
+       .important = true});
+  t->Int("fileReservedTime", &BrokerConfig::file_reserved_hours,
+         {.help = "hours that messages are kept", .min = 1, .max = 1000000, .unit = "hours"});
+  t->Text("deleteWhen", &BrokerConfig::delete_when,
+          {.help = "hours of day at which expired segments may go, separated by ;"});
+  t->Int("diskMaxUsedSpaceRatio", &BrokerConfig::disk_max_used_percent,
+         {.help = "use of the disk above which expired segments go at any hour",
+          .min = 10,
+          .max = 95,
+          .unit = "percent"});
+  t->Int("diskSpaceWarningLevelRatio", &BrokerConfig::disk_warning_percent,
+         {.help = "use of the disk above which messages are refused, unless "
+                  "diskSpaceFreeFloorBytes are free",
+          .min = 20,
+          .max = 99,
+          .unit = "percent"});
+  t->Int(
+      "diskSpaceFreeFloorBytes", &BrokerConfig::disk_free_floor_bytes,
+      {.help = "with so many bytes free a disk never counts as full", .min = 0, .unit = "bytes"});
+  t->Int("entryCacheBytes", &BrokerConfig::cache_bytes,
+         {.help = "memory for log entries that pulls and followers read",
+          .min = 1 << 20,
+          .unit = "bytes"});
+}
+
+void AddTopics(Table* t) {
+  t->Section("Topics, groups, permissions");
+  t->Bool("autoCreateTopicEnable", &BrokerConfig::auto_create_topic,
+          {.help = "create unknown topics on the first send", .important = true});
+  t->Bool("autoCreateSubscriptionGroup", &BrokerConfig::auto_create_group,
+          {.help = "create unknown consumer groups on their first heartbeat", .important = true});
+  t->Int("defaultTopicQueueNums", &BrokerConfig::default_topic_queues,
+         {.help = "queues of TBW102, the template of created topics", .min = 1, .max = 1024});
+  t->Bool("clusterTopicEnable", &BrokerConfig::cluster_topic,
+          {.help = "a topic named like the cluster exists"});
+  t->Bool("brokerTopicEnable", &BrokerConfig::broker_topic,
+          {.help = "a topic named like the broker exists"});
+  t->Int("brokerPermission", &BrokerConfig::broker_permission,
+         {.help = "4 = read, 2 = write, 6 = both", .min = 0, .max = 15});
+  t->Bool("traceTopicEnable", &BrokerConfig::trace_topic, {.help = "the trace topic exists"});
+  t->Text("msgTraceTopicName", &BrokerConfig::trace_topic_name,
+          {.help = "name of the trace topic"});
+  t->Bool("traceOn", &BrokerConfig::trace_on, {.help = "TRACE_ON as told to clients"});
+  t->Bool("notifyConsumerIdsChangedEnable", &BrokerConfig::notify_consumer_ids_changed,
+          {.help = "tell consumers at once when their group changes"});
+  t->Bool("longPollingEnable", &BrokerConfig::long_polling,
+          {.help = "hold a pull at the end of a queue until a message comes"});
+  t->Duration(
+      "shortPollingTimeMills", &BrokerConfig::short_polling,
+      {.help = "how long such a pull is held without long polling", .min = 1, .max = 60000});
+  t->Int("accessMessageInMemoryMaxRatio", &BrokerConfig::in_memory_percent,
+         {.help = "distance from the log's end, in percent of the machine's memory, within which a "
+                  "message counts as in memory (a new group then starts at 0: wire rule 6.1)",
+          .min = 0,
+          .max = 100,
+          .unit = "percent"});
+  t->Int("maxTransferBytesOnMessageInMemory", &BrokerConfig::max_transfer_bytes_in_memory,
+         {.help = "bytes in one pull answer", .min = 1, .max = 8 << 20, .unit = "bytes"});
+  t->Int("maxTransferCountOnMessageInMemory", &BrokerConfig::max_transfer_count_in_memory,
+         {.help = "messages in one pull answer", .min = 1, .max = 100000});
+  t->Int("maxTransferBytesOnMessageInDisk", &BrokerConfig::max_transfer_bytes_on_disk,
+         {.help = "the same for messages that must be read from disk",
+          .min = 1,
+          .max = 8 << 20,
+          .unit = "bytes"});
+  t->Int("maxTransferCountOnMessageInDisk", &BrokerConfig::max_transfer_count_on_disk,
+         {.help = "the same for messages that must be read from disk", .min = 1, .max = 100000});
+  t->Int("maxTopicLength", &BrokerConfig::max_topic_bytes,
+         {.help = "longest topic name", .min = 1, .max = 127, .unit = "bytes"});
+  t->Text("messageDelayLevel", &BrokerConfig::delay_levels,
+          {.help = "delay levels, level 1 first. The first leader's table is the group's",
+           .check = [](const std::string& text) -> std::string {
+             return ParseDelayLevels(text).ok() ? "" : "delays like 1s 5m 2h 1d, at most 64";
+           }});
+}
+
+void AddThreads(Table* t) {
+  t->Section("Threads, queues, connections");
+  t->Int("sendThreadPoolQueueCapacity", &BrokerConfig::send_queue_capacity,
+         {.help = "sends that may wait for the log; beyond it: SYSTEM_BUSY",
+          .min = 1,
+          .max = 10000000});
+  t->Int("sendMessageThreadPoolNums", &BrokerConfig::send_threads,
+         {.help = "checked, without effect: sends need no threads here",
+          .min = 1,
+          .max = 10000,
+          .default_text = "-"});
+  t->Int("connectionThreads", &BrokerConfig::connection_threads,
+         {.help = "threads that own client connections; 0: one per processor, at most 4",
+          .min = 0,
+          .max = 4});
+  t->Int("maxConnections", &BrokerConfig::max_connections,
+         {.help = "client connections; beyond it new ones are closed", .min = 10, .max = 1000000});
+  t->Int("serverChannelMaxIdleTimeSeconds", &BrokerConfig::idle_seconds,
+         {.help = "silent connections are closed after it", .min = 5, .max = 86400, .unit = "s"});
+  t->Duration("offsetCommitIntervalMs", &BrokerConfig::offset_commit_interval,
+              {.help = "consumer offsets are gathered so long before they go into the log",
+               .min = 1,
+               .max = 5000});
+  t->Duration("shutdownWaitTimeSeconds", &BrokerConfig::shutdown_wait,
+              {.help = "how long a leaving peer goes on forwarding for clients that do not know "
+                       "of its leaving yet",
+               .min = 0,
+               .max = 3600});
+}
+
+// Genuine keys of the original without meaning here (dledger.md §3).
+void AddNoEffect(Table* t) {
+  t->NoEffect({"fetchNamesrvAddrByAddressServer", "fetchNameSrvAddrByDnsLookup",
+               "rmqAddressServerDomain", "rmqAddressServerSubGroup", "forceRegister",
+               "compressedRegister", "rocketmqHome", "configBlackList", "brokerConfigPath"});
+  t->NoEffect({"storePathCommitLog",
+               "storePathDLedgerCommitLog",
+               "readOnlyCommitLogStorePaths",
+               "storePathConsumeQueue",
+               "storePathIndex",
+               "storeCheckpoint",
+               "abortFile",
+               "storePathEpochFile",
+               "mappedFileSizeConsumeQueue",
+               "enableConsumeQueueExt",
+               "mappedFileSizeConsumeQueueExt",
+               "messageIndexEnable",
+               "messageIndexSafe",
+               "maxHashSlotNum",
+               "maxIndexNum",
+               "checkCRCOnRecover",
+               "warmMapedFileEnable",
+               "transientStorePoolEnable",
+               "transientStorePoolSize",
+               "enableLmq",
+               "enableMultiDispatch"});
+  t->NoEffect({"flushIntervalCommitLog",
+               "flushCommitLogTimed",
+               "flushCommitLogLeastPages",
+               "flushCommitLogThoroughInterval",
+               "flushIntervalConsumeQueue",
+               "flushConsumeQueueLeastPages",
+               "flushConsumeQueueThoroughInterval",
+               "syncFlushTimeout",
+               "putMessageTimeout",
+               "slaveTimeout",
+               "haSendHeartbeatInterval",
+               "haHousekeepingInterval",
+               "haTransferBatchSize",
+               "haMasterAddress",
+               "totalReplicas",
+               "inSyncReplicas",
+               "minInSyncReplicas",
+               "allAckInSyncStateSet",
+               "enableAutoInSyncReplicas",
+               "cleanFileForciblyEnable",
+               "diskSpaceCleanForciblyRatio",
+               "deleteCommitLogFilesInterval",
+               "deleteConsumeQueueFilesInterval",
+               "destroyMapedFileIntervalForcibly",
+               "redeleteHangedFileInterval",
+               "deleteFileBatchMax",
+               "cleanResourceInterval",
+               "offsetCheckInSlave",
+               "duplicationEnable"});
+  t->NoEffect({"rejectTransactionMessage",  "rejectPullConsumerEnable",
+               "slaveReadEnable",           "transferMsgByHeap",
+               "enablePropertyFilter",      "filterSupportRetry",
+               "enableCalcFilterBitMap",    "autoMessageVersionOnTopicLen",
+               "useServerSideResetOffset",  "aclEnable",
+               "flushDelayOffsetInterval",  "enableScheduleAsyncDeliver",
+               "timerWheelEnable",          "timerPrecisionMs",
+               "timerMaxDelaySec",          "timerRollWindowSlot",
+               "timerFlushIntervalMs",      "mappedFileSizeTimerLog",
+               "transactionTimeOut",        "transactionCheckMax",
+               "transactionCheckInterval",  "transactionOpMsgMaxSize",
+               "transactionOpBatchInterval"});
+  t->NoEffect({"putMessageFutureThreadPoolNums",
+               "pullMessageThreadPoolNums",
+               "litePullMessageThreadPoolNums",
+               "ackMessageThreadPoolNums",
+               "adminBrokerThreadPoolNums",
+               "processReplyMessageThreadPoolNums",
+               "queryMessageThreadPoolNums",
+               "clientManageThreadPoolNums",
+               "consumerManageThreadPoolNums",
+               "heartbeatThreadPoolNums",
+               "endTransactionThreadPoolNums",
+               "putThreadPoolQueueCapacity",
+               "pullThreadPoolQueueCapacity",
+               "queryThreadPoolQueueCapacity",
+               "clientManagerThreadPoolQueueCapacity",
+               "consumerManagerThreadPoolQueueCapacity",
+               "heartbeatThreadPoolQueueCapacity",
+               "endTransactionPoolQueueCapacity",
+               "brokerFastFailureEnable",
+               "waitTimeMillsInSendQueue",
+               "waitTimeMillsInPullQueue",
+               "waitTimeMillsInHeartbeatQueue",
+               "waitTimeMillsInTransactionQueue",
+               "osPageCacheBusyTimeOutMills",
+               "useReentrantLockWhenPutMessage",
+               "topicQueueLockNum",
+               "flushConsumerOffsetInterval",
+               "flushConsumerOffsetHistoryInterval",
+               "serverWorkerThreads",
+               "serverSelectorThreads",
+               "serverCallbackExecutorThreads",
+               "serverOnewaySemaphoreValue",
+               "serverAsyncSemaphoreValue",
+               "serverSocketSndBufSize",
+               "serverSocketRcvBufSize",
+               "serverSocketBacklog",
+               "useEpollNativeSelector",
+               "serverPooledByteBufAllocatorEnable",
+               "enableShutdownGracefully",
+               "disappearTimeAfterStart",
+               "filterServerNums"});
+  t->NoEffect({"popPollingSize", "popPollingMapSize", "maxPopPollingSize", "reviveQueueNum",
+               "reviveInterval", "reviveAckWaitMs", "enablePopBufferMerge", "popCkStayBufferTime",
+               "popCkStayBufferTimeOut", "popFromRetryProbability", "enableRetryTopicV2",
+               "retrieveMessageFromPopRetryTopicV1", "popConsumerKVServiceEnable",
+               "serverLoadBalancerEnable", "defaultMessageRequestMode", "defaultPopShareQueueNum",
+               "preferredLeaderId", "enableBatchPush", "isEnableBatchPush"});
+  t->NoEffect(
+      {"enableControllerMode", "controllerAddr", "syncBrokerMetadataPeriod",
+       "checkSyncStateSetPeriod", "syncControllerMetadataPeriod", "controllerHeartBeatTimeoutMills",
+       "brokerHeartbeatInterval", "brokerNotActiveTimeoutMillis", "sendHeartbeatTimeoutMillis",
+       "haMaxTimeSlaveNotCatchup", "asyncLearner", "syncFromLastFile", "enableSlaveActingMaster"});
+}
+
+}  // namespace
+
+const ConfigTable<BrokerConfig>& BrokerConfigTable() {
+  static const Table* const table = [] {
+    auto* t = new Table;
+    AddIdentity(t);
+    AddGroup(t);
+    AddStore(t);
+    AddTopics(t);
+    AddThreads(t);
+    AddNoEffect(t);
+    return t;
+  }();
+  return *table;
+}
+
+}  // namespace triad::broker

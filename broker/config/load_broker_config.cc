@@ -1,0 +1,224 @@
+// From a file's text to a complete configuration: parse, check each key, check what keys mean
+// together.
+
+#include <charconv>
+
+#include "broker/config/broker_config.h"
+
+namespace triad::broker {
+namespace {
+
+constexpr std::int32_t kDefaultPort = 10911;
+constexpr std::size_t kDelayLevelsMax = 64;
+
+// "host:port;host:port"; blanks and empty items are harmless.
+std::string BadAddressIn(const std::string& list) {
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const auto end = std::min(list.find(';', begin), list.size());
+    const std::string_view item = TrimBlanks(std::string_view(list).substr(begin, end - begin));
+    begin = end + 1;
+    if (item.empty()) continue;
+    const auto colon = item.rfind(':');
+    int port = 0;
+    if (colon != std::string_view::npos && colon > 0) {
+      const auto tail = item.substr(colon + 1);
+      const auto [stop, error] = std::from_chars(tail.data(), tail.data() + tail.size(), port);
+      if (error != std::errc() || stop != tail.data() + tail.size()) port = 0;
+    }
+    if (port < 1 || port > 65535) return std::string(item);
+  }
+  return {};
+}
+
+class Loader {
+ public:
+  explicit Loader(const BrokerConfigSource& source) : source_(source) {}
+
+  LoadedBrokerConfig Load() {
+    ReadFile();
+    if (!source_.namesrv_addr.empty()) config().namesrv_addr = source_.namesrv_addr;
+    if (config().namesrv_addr.empty()) {
+      config().namesrv_addr = source_.environment_namesrv_addr;
+    }
+    const std::string bad = BadAddressIn(config().namesrv_addr);
+    if (!bad.empty()) {
+      Fault("namesrvAddr", "\"" + bad + "\" is no host:port; expected host:port;host:port");
+    }
+    if (config().broker_name.empty()) config().broker_name = source_.host_name;
+    if (config().broker_name.empty()) config().broker_name = "DEFAULT_BROKER";
+    if (config().enable_dledger) {
+      CompleteGroup();
+    } else {
+      CompleteAlone();
+    }
+    CompleteDefaults();
+    return std::move(loaded_);
+  }
+
+ private:
+  BrokerConfig& config() { return loaded_.config; }
+
+  // A fault that no single value's check could see.
+  void Fault(const std::string& key, const std::string& what) {
+    std::string where = source_.file;
+    const auto* entry = properties_.Find(key);
+    if (entry != nullptr && entry->line > 0) where += ":" + std::to_string(entry->line);
+    loaded_.faults.push_back((where.empty() ? "" : where + ": ") + key + ": " + what);
+  }
+  bool Given(const std::string& key) const { return properties_.Find(key) != nullptr; }
+
+  void ReadFile() {
+    config().config_file = source_.file;
+    auto parsed = Properties::Parse(source_.text);
+    if (!parsed.ok()) {
+      loaded_.faults.push_back(source_.file + ": " + std::string(parsed.status().message()));
+      return;
+    }
+    properties_ = std::move(parsed.value());
+    ConfigReport report = BrokerConfigTable().Apply(properties_, source_.file, &config());
+    for (const ConfigFault& fault : report.faults) loaded_.faults.push_back(fault.ToString());
+    std::string aliases;
+    for (std::string& warning : report.warnings) {
+      const auto at = warning.find(" is read as ");
+      if (at == std::string::npos) {
+        loaded_.warnings.push_back(std::move(warning));
+        continue;
+      }
+      aliases += (aliases.empty() ? "" : ", ") + warning.substr(0, warning.rfind(": "));
+    }
+    if (!aliases.empty()) loaded_.notes.push_back(aliases);
+    if (!report.no_effect.empty()) {
+      std::string keys;
+      for (const std::string& key : report.no_effect) keys += " " + key;
+      loaded_.notes.push_back(source_.file + ": accepted, without effect here:" + keys);
+    }
+    config().listen_port_given = Given("listenPort");
+  }
+
+  void CompleteGroup() {
+    if (Given("brokerRole")) {
+      loaded_.notes.push_back("brokerRole is ignored in a group: the group elects its leader");
+    }
+    if (Given("brokerId") && config().broker_id > 0) {
+      loaded_.notes.push_back(
+          "brokerId is ignored in a group: 0 for the leader, the peer number + 1 for a follower");
+    }
+    auto members = ParseGroupMembers(config().dledger_peers);
+    if (!members.ok()) {
+      Fault("dLegerPeers", std::string(members.status().message()));
+      return;
+    }
+    config().members = std::move(members.value());
+    if (config().members.size() == 2) {
+      loaded_.warnings.push_back(
+          "dLegerPeers has two members: losing either of them stops writes; three are usual");
+    }
+    for (const GroupMember& member : config().members) {
+      if (member.id.value() != config().dledger_self_id) continue;
+      config().self = member.id;
+      config().follower_id = member.number + 1;
+      if (!config().listen_port_given && SharesItsHost(member)) ChoosePort(member);
+    }
+    if (config().self.empty()) {
+      Fault("dLegerSelfId", "\"" + config().dledger_self_id +
+                                "\" is not one of dLegerPeers: " + config().dledger_peers);
+    }
+  }
+
+  bool SharesItsHost(const GroupMember& self) {
+    for (const GroupMember& other : config().members) {
+      if (other.id != self.id && other.host == self.host) return true;
+    }
+    return false;
+  }
+
+  // Several peers on one host and no listenPort: one file serves all of them.
+  void ChoosePort(const GroupMember& self) {
+    const std::int64_t port = kDefaultPort + 10LL * self.number;
+    if (port > 65535) {
+      Fault("listenPort", "is needed: members share this host, and 10911 + 10 x " +
+                              std::to_string(self.number) + " is no port");
+      return;
+    }
+    config().listen_port = static_cast<std::int32_t>(port);
+  }
+
+  void CompleteAlone() {
+    if (config().broker_role == BrokerRole::kSlave) {
+      Fault("brokerRole",
+            "SLAVE needs a master to copy from, which does not exist here; for replicas set "
+            "enableDLegerCommitLog=true with dLegerPeers and dLegerSelfId");
+    }
+    if (config().broker_id > 0) {
+      Fault("brokerId",
+            "a broker alone is 0; for replicas set enableDLegerCommitLog=true with dLegerPeers "
+            "and dLegerSelfId");
+    }
+    config().members = {{PeerId("n0"), "127.0.0.1", 0, 0}};
+    config().self = PeerId("n0");
+    config().follower_id = 1;
+  }
+
+  void CompleteDefaults() {
+    BrokerConfig& c = config();
+    if (c.dledger_group.empty()) c.dledger_group = c.broker_name;
+    if (c.ha_listen_port == 0) c.ha_listen_port = std::min(c.listen_port + 1, 65535);
+    if (c.store_root.empty()) {
+      c.store_root = (source_.home.empty() ? "." : source_.home) + "/store";
+      // Peers on one host share the default root without sharing a store.
+      if (c.members.size() > 1) c.store_root += "/store-" + c.self.value();
+    }
+    if (c.raft_heartbeat * 3 > c.raft_election_timeout) {
+      loaded_.warnings.push_back(
+          "dLegerHeartbeatIntervalMs is more than a third of dLegerElectionTimeoutMs: one late "
+          "heartbeat may start an election");
+    }
+    if (c.flush == FlushDiskType::kAsyncFlush && c.members.size() == 1) {
+      loaded_.warnings.push_back(
+          "flushDiskType=ASYNC_FLUSH on a single peer: a power loss loses acknowledged messages");
+    }
+  }
+
+  const BrokerConfigSource& source_;
+  Properties properties_;
+  LoadedBrokerConfig loaded_;
+};
+
+}  // namespace
+
+LoadedBrokerConfig LoadBrokerConfig(const BrokerConfigSource& source) {
+  return Loader(source).Load();
+}
+
+std::string BrokerConfig::FullClientAddress() const {
+  const bool v6 = broker_ip1.find(':') != std::string::npos;
+  return (v6 ? "[" + broker_ip1 + "]" : broker_ip1) + ":" + std::to_string(listen_port);
+}
+
+Result<std::vector<std::int64_t>> ParseDelayLevels(const std::string& text) {
+  std::vector<std::int64_t> levels;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const auto end = std::min(text.find(' ', begin), text.size());
+    const std::string item = text.substr(begin, end - begin);
+    begin = end + 1;
+    if (item.empty()) continue;
+    std::int64_t amount = 0;
+    const auto [stop, error] = std::from_chars(item.data(), item.data() + item.size(), amount);
+    const std::string unit(stop, static_cast<std::size_t>(item.data() + item.size() - stop));
+    std::int64_t factor = 0;
+    if (unit == "s") factor = 1000;
+    if (unit == "m") factor = 60 * 1000;
+    if (unit == "h") factor = 3600 * 1000;
+    if (unit == "d") factor = 24LL * 3600 * 1000;
+    if (error != std::errc() || factor == 0 || amount < 0 || amount > 100000) {
+      return Status::InvalidArgument("\"" + item + "\" is no delay like 1s, 5m, 2h, 1d");
+    }
+    levels.push_back(amount * factor);
+  }
+  if (levels.empty() || levels.size() > kDelayLevelsMax) {
+    return Status::InvalidArgument("1 to 64 delay levels are needed");
+  }
+  return levels;
+}
+
+}  // namespace triad::broker
