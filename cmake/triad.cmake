@@ -46,11 +46,18 @@ function(triad_proto name file)
 endfunction()
 
 # triad_test(name SOURCES a_test.cc ... DEPS ... [LABELS ...] [TIMEOUT s]): every TEST becomes a ctest "name.Suite.Case".
+# Tests named unit_* carry the label "unit" and are what the target unit_tests builds (.ci/run).
 include(GoogleTest)
+add_custom_target(unit_tests)
 function(triad_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
+  endif()
+  if(name MATCHES "^unit_")
+    list(APPEND arg_LABELS unit)
+    list(REMOVE_DUPLICATES arg_LABELS)
+    add_dependencies(unit_tests ${name})
   endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE triad_warnings ${arg_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
