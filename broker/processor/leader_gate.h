@@ -26,6 +26,9 @@ class LeaderGate {
     std::chrono::milliseconds budget{2500};
     // Answer at the end of the budget; an empty function = silence (never an error: wire.md D1).
     std::function<remoting::Command(const Request&)> late;
+    // May a forwarded request whose outcome is unknown (the connection broke) be sent again? True
+    // for what changes nothing the second time; false for sends: they are answered 1.
+    bool repeatable = false;
   };
   // Runs `local` when this peer is the ready leader, else forwards or holds.
   virtual void Route(RequestPtr request, Reply reply, Policy policy, Handler local) = 0;
@@ -33,6 +36,8 @@ class LeaderGate {
   // The policy of a family: `late` answers `code` with a remark that says who leads and how long
   // was waited.
   static Policy For(std::chrono::milliseconds budget, int code);
+  // Silence at the end of the budget; repeatable.
+  static Policy Silent(std::chrono::milliseconds budget);
 };
 
 }  // namespace triad::broker

@@ -1,0 +1,112 @@
+#include "broker/processor/dispatcher.h"
+
+#include <glog/logging.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "broker/processor/response.h"
+#include "remoting/frame.h"
+
+namespace triad::broker {
+namespace {
+
+constexpr std::string_view kClientField = "client";
+constexpr std::string_view kElapsedField = "elapsedMs";
+
+// Sends the answer of `command` on its connection; the answer of a oneway request is dropped.
+Reply ReplyOn(const remoting::ConnectionPtr& connection, bool oneway) {
+  if (oneway) return [](remoting::Command) {};
+  return [connection](remoting::Command response) { connection->Send(std::move(response)); };
+}
+
+}  // namespace
+
+Result<remoting::Command> WrapForwarded(const Request& request, std::chrono::milliseconds elapsed) {
+  auto frame = remoting::EncodeFrame(request.command);
+  if (!frame.ok()) return frame.status();
+  remoting::Command outer = remoting::Command::Request(kForwardRequest);
+  outer.ext.Add(std::string(kClientField), request.client_address);
+  outer.ext.Add(std::string(kElapsedField), std::to_string(elapsed.count()));
+  outer.body = std::move(frame.value());
+  return outer;
+}
+
+Result<Forwarded> UnwrapForwarded(const remoting::Command& outer) {
+  auto client = outer.ext.GetString(kClientField);
+  if (!client.ok()) return client.status();
+  auto elapsed = outer.ext.GetInt64(kElapsedField);
+  if (!elapsed.ok()) return elapsed.status();
+  if (elapsed.value() < 0 || elapsed.value() > 600000) {
+    return Status::InvalidArgument("elapsedMs out of range");
+  }
+  auto command = remoting::DecodeFrame(outer.body);
+  if (!command.ok()) return command.status();
+  return Forwarded{std::move(command.value()), std::move(client.value()),
+                   std::chrono::milliseconds(elapsed.value())};
+}
+
+void Dispatcher::Register(std::int32_t code, Handler handler) {
+  const bool is_new = handlers_.emplace(code, std::move(handler)).second;
+  CHECK(is_new) << "two handlers for request code " << code;
+}
+
+void Dispatcher::RegisterForLeader(std::int32_t code, LeaderGate::Policy policy, Handler handler) {
+  Register(code, [this, policy = std::move(policy), handler = std::move(handler)](
+                     RequestPtr request, Reply reply) {
+    gate_.Route(std::move(request), std::move(reply), policy, handler);
+  });
+}
+
+void Dispatcher::OnRequest(const remoting::ConnectionPtr& connection,
+                           remoting::Command command) const {
+  if (command.code == kForwardRequest) {
+    OnForwarded(connection, std::move(command));
+    return;
+  }
+  Reply reply = ReplyOn(connection, command.is_oneway());
+  auto request = std::make_shared<Request>();
+  request->command = std::move(command);
+  request->connection = connection;
+  request->client_address = connection->remote_address();
+  request->arrived = clock_.MonoNow();
+  Dispatch(std::move(request), std::move(reply));
+}
+
+void Dispatcher::OnForwarded(const remoting::ConnectionPtr& connection,
+                             remoting::Command outer) const {
+  auto inner = UnwrapForwarded(outer);
+  if (!inner.ok()) {
+    connection->Send(ResponseOf(outer, inner.status()));
+    return;
+  }
+  auto request = std::make_shared<Request>();
+  request->command = std::move(inner->command);
+  request->connection = connection;
+  request->client_address = std::move(inner->client_address);
+  request->arrived = clock_.MonoNow() - inner->elapsed;
+  request->forwarded = true;
+  // The first peer waits for the answer also of a oneway request: it may have to go on holding.
+  const std::int32_t opaque = outer.opaque;
+  const remoting::SerializeType encoding = outer.serialize_type;
+  Dispatch(std::move(request), [connection, opaque, encoding](remoting::Command response) {
+    response.opaque = opaque;
+    response.serialize_type = encoding;
+    connection->Send(std::move(response));
+  });
+}
+
+void Dispatcher::Dispatch(RequestPtr request, Reply reply) const {
+  const auto found = handlers_.find(request->command.code);
+  if (found == handlers_.end()) {
+    const std::int32_t code = request->command.code;
+    reply(
+        remoting::Command::ResponseTo(request->command, remoting::kRequestCodeNotSupported,
+                                      " request type " + std::to_string(code) + " not supported"));
+    return;
+  }
+  found->second(std::move(request), std::move(reply));
+}
+
+}  // namespace triad::broker

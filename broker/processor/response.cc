@@ -1,0 +1,47 @@
+#include "broker/processor/response.h"
+
+#include <utility>
+
+namespace triad::broker {
+
+std::int32_t ResponseCodeOf(const Status& status) {
+  switch (status.code()) {
+    case StatusCode::kOk: return remoting::kSuccess;
+    case StatusCode::kInvalidArgument: return remoting::kInvalidParameter;
+    case StatusCode::kNotFound: return remoting::kQueryNotFound;
+    case StatusCode::kNotLeader: return kNotLeaderResponse;
+    case StatusCode::kBusy: return remoting::kSystemBusy;
+    case StatusCode::kUnavailable:
+    case StatusCode::kCancelled:
+    case StatusCode::kNoSpace: return remoting::kServiceNotAvailable;
+    case StatusCode::kPermissionDenied: return remoting::kNoPermission;
+    case StatusCode::kUnsupported: return remoting::kRequestCodeNotSupported;
+    case StatusCode::kTimedOut:  // outcome unknown: clients try again (D4)
+    case StatusCode::kAlreadyExists:
+    case StatusCode::kCorruption:
+    case StatusCode::kIoError:
+    case StatusCode::kInternal: return remoting::kSystemError;
+  }
+  return remoting::kSystemError;
+}
+
+remoting::Command ResponseOf(const remoting::Command& request, const Status& status) {
+  return remoting::Command::ResponseTo(request, ResponseCodeOf(status),
+                                       std::string(status.message()));
+}
+
+remoting::Command Success(const remoting::Command& request) {
+  return remoting::Command::ResponseTo(request, remoting::kSuccess);
+}
+
+remoting::Command SuccessWith(const remoting::Command& request, std::string body) {
+  remoting::Command response = Success(request);
+  response.body = std::move(body);
+  return response;
+}
+
+remoting::Command NotLeaderResponse(const remoting::Command& request) {
+  return remoting::Command::ResponseTo(request, kNotLeaderResponse);
+}
+
+}  // namespace triad::broker
