@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -50,6 +51,7 @@ class ExtFields {
   bool BoolOr(std::string_view key,
               bool fallback) const;  // "true" in any case is true, all else false
 
+  void Reserve(std::size_t count) { items_.reserve(count); }
   const std::vector<Item>& items() const { return items_; }
   bool empty() const { return items_.empty(); }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,10 +23,12 @@ class FrameDecoder {
   explicit FrameDecoder(std::size_t max_frame_bytes = kMaxFrameBytes)
       : max_frame_bytes_(max_frame_bytes) {}
 
-  void Append(std::string_view bytes) { buffer_.append(bytes); }
+  // Each byte is copied here once and moved at most a constant number of times after that.
+  void Append(std::string_view bytes);
 
   // The next whole command; nullopt when more bytes are needed.
-  // Errors (close the connection): kInvalidArgument with what was wrong.
+  // Errors (close the connection): kInvalidArgument with what was wrong. The first byte of a TLS
+  // hello is refused by name.
   Result<std::optional<Command>> Next();
 
   std::size_t buffered_bytes() const { return buffer_.size() - begin_; }

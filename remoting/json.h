@@ -2,7 +2,8 @@
 //
 // In: standard JSON plus unquoted and numeric keys, single quotes, OBJECT keys ({{"a":1}:2}),
 // trailing white space, unescaped control characters. Out: compact, members in the order they were
-// added, strings escaped. Pure. Bounds: depth 64. Source: wire.md §1.6, admin.md §1.1.
+// added, strings escaped. Pure. Bounds: depth 64, a million values. Source: wire.md §1.6, admin.md
+// §1.1.
 
 #pragma once
 
@@ -16,11 +17,14 @@
 
 namespace triad::remoting {
 
+class JsonWriter;
+
 // A parsed value. Copyable; small documents only.
 class Json {
  public:
   enum class Type { kNull, kBool, kNumber, kString, kArray, kObject };
 
+  // Errors: kInvalidArgument with what was wrong and at which byte.
   static Result<Json> Parse(std::string_view text);
 
   Type type() const { return type_; }
@@ -41,6 +45,9 @@ class Json {
   std::int64_t AsInt64(std::int64_t fallback = 0) const;
   double AsDouble(double fallback = 0) const;
   bool AsBool(bool fallback = false) const;
+
+  // The value again, compact.
+  void WriteTo(JsonWriter* writer) const;
 
  private:
   friend class JsonParser;

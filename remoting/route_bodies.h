@@ -138,8 +138,8 @@ struct RegisterBrokerBody {
 
   std::string Encode() const;  // the plain form
   static Result<RegisterBrokerBody> Decode(std::string_view body);
-  // The zlib form. `sender_version` as in the command. Bound: kMaxInflatedBytes.
-  static Result<RegisterBrokerBody> DecodeCompressed(std::string_view body, int sender_version);
+  // The zlib form. Bound: kMaxInflatedBytes.
+  static Result<RegisterBrokerBody> DecodeCompressed(std::string_view body);
   static constexpr std::size_t kMaxInflatedBytes = 64u << 20;
 };
 

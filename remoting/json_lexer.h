@@ -1,0 +1,54 @@
+// JsonLexer: the words of the fastjson dialect, one at a time, without building a tree.
+//
+// Pure; private to json.cc and header_json.cc. Bounds: skipped values nest at most kMaxJsonDepth
+// deep. Errors: kInvalidArgument with what was wrong and at which byte. Source: wire.md §1.3, §1.6.
+
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "common/status.h"
+
+namespace triad::remoting {
+
+inline constexpr int kMaxJsonDepth = 64;
+
+class JsonLexer {
+ public:
+  explicit JsonLexer(std::string_view text) : text_(text) {}
+
+  void SkipSpace();
+  bool at_end() const { return at_ == text_.size(); }
+  std::size_t position() const { return at_; }
+  std::string_view Slice(std::size_t from) const { return text_.substr(from, at_ - from); }
+  // The next character; 0 at the end.
+  char Peek() const { return at_end() ? '\0' : text_[at_]; }
+  // Steps over `expected` when it is next.
+  bool Consume(char expected);
+  Status Expect(char expected);
+
+  // At a quote of either kind: the text inside, unescaped, checked to be UTF-8. A lone surrogate
+  // becomes '?', as Java writes it.
+  Status ReadString(std::string* out);
+  // A bare word: number, true, false, null, unquoted key.
+  Status ReadWord(std::string_view* out);
+  // Steps over one value of any kind.
+  Status SkipValue(int depth = 0);
+
+  Status Error(std::string_view what) const;
+
+ private:
+  Status ReadEscape(std::string* out);
+  Status ReadUnicodeEscape(std::string* out);
+  bool ReadHex4(unsigned* out);
+  Status SkipContainer(char open, int depth);
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
+
+bool IsValidUtf8(std::string_view text);
+
+}  // namespace triad::remoting

@@ -1,0 +1,155 @@
+#include <charconv>
+#include <cmath>
+#include <iterator>
+
+#include "remoting/json.h"
+#include "remoting/json_lexer.h"
+
+namespace triad::remoting {
+namespace {
+
+void AppendEscaped(char c, std::string* out) {
+  switch (c) {
+    case '"': out->append("\\\""); return;
+    case '\\': out->append("\\\\"); return;
+    case '\b': out->append("\\b"); return;
+    case '\f': out->append("\\f"); return;
+    case '\n': out->append("\\n"); return;
+    case '\r': out->append("\\r"); return;
+    case '\t': out->append("\\t"); return;
+    default: break;
+  }
+  static constexpr char kHex[] = "0123456789abcdef";
+  out->append("\\u00");
+  out->push_back(kHex[(static_cast<unsigned char>(c) >> 4) & 0xF]);
+  out->push_back(kHex[static_cast<unsigned char>(c) & 0xF]);
+}
+
+bool NeedsEscape(char c) {
+  return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\';
+}
+
+template <typename Int>
+void AppendNumber(Int value, std::string* out) {
+  char digits[32];
+  const auto end = std::to_chars(std::begin(digits), std::end(digits), value).ptr;
+  out->append(digits, end);
+}
+
+}  // namespace
+
+void AppendJsonString(std::string_view value, std::string* out) {
+  bool ascii = true;
+  for (const char c : value) ascii = ascii && static_cast<unsigned char>(c) < 0x80;
+  std::string repaired;
+  if (!ascii && !IsValidUtf8(value)) {
+    // A reader refuses the whole text for one such byte; what is lost was not text.
+    repaired.assign(value);
+    for (char& c : repaired) {
+      if (static_cast<unsigned char>(c) >= 0x80) c = '?';
+    }
+    value = repaired;
+  }
+  out->push_back('"');
+  std::size_t from = 0;
+  for (std::size_t at = 0; at < value.size(); ++at) {
+    if (!NeedsEscape(value[at])) continue;
+    out->append(value, from, at - from);
+    AppendEscaped(value[at], out);
+    from = at + 1;
+  }
+  out->append(value, from, value.size() - from);
+  out->push_back('"');
+}
+
+void JsonWriter::BeforeValue() {
+  if (after_key_) {
+    after_key_ = false;
+    return;
+  }
+  if (has_items_.empty()) return;
+  if (has_items_.back()) out_.push_back(',');
+  has_items_.back() = true;
+}
+
+JsonWriter& JsonWriter::BeginObject() {
+  BeforeValue();
+  out_.push_back('{');
+  has_items_.push_back(false);
+  return *this;
+}
+
+JsonWriter& JsonWriter::EndObject() {
+  CHECK(!has_items_.empty());
+  has_items_.pop_back();
+  out_.push_back('}');
+  return *this;
+}
+
+JsonWriter& JsonWriter::BeginArray() {
+  BeforeValue();
+  out_.push_back('[');
+  has_items_.push_back(false);
+  return *this;
+}
+
+JsonWriter& JsonWriter::EndArray() {
+  CHECK(!has_items_.empty());
+  has_items_.pop_back();
+  out_.push_back(']');
+  return *this;
+}
+
+JsonWriter& JsonWriter::Key(std::string_view key) {
+  BeforeValue();
+  AppendJsonString(key, &out_);
+  out_.push_back(':');
+  after_key_ = true;
+  return *this;
+}
+
+JsonWriter& JsonWriter::RawKey(std::string_view raw) {
+  BeforeValue();
+  out_.append(raw);
+  out_.push_back(':');
+  after_key_ = true;
+  return *this;
+}
+
+JsonWriter& JsonWriter::String(std::string_view value) {
+  BeforeValue();
+  AppendJsonString(value, &out_);
+  return *this;
+}
+
+JsonWriter& JsonWriter::Int(std::int64_t value) {
+  BeforeValue();
+  AppendNumber(value, &out_);
+  return *this;
+}
+
+JsonWriter& JsonWriter::Double(double value) {
+  BeforeValue();
+  if (!std::isfinite(value)) {  // JSON has no such number; the original writes null
+    out_.append("null");
+    return *this;
+  }
+  const std::size_t from = out_.size();
+  AppendNumber(value, &out_);
+  if (out_.find_first_of(".e", from) == std::string::npos) out_.append(".0");
+  return *this;
+}
+
+JsonWriter& JsonWriter::Bool(bool value) {
+  BeforeValue();
+  out_.append(value ? "true" : "false");
+  return *this;
+}
+
+JsonWriter& JsonWriter::Raw(std::string_view json) {
+  BeforeValue();
+  out_.append(json);
+  return *this;
+}
+
+}  // namespace triad::remoting
