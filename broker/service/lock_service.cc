@@ -1,0 +1,262 @@
+#include "broker/service/lock_service.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <set>
+#include <utility>
+
+namespace triad::broker {
+namespace {
+
+using Granted = std::function<void(Result<std::vector<LockService::Held>>)>;
+
+std::chrono::milliseconds Until(TimePoint deadline, TimePoint now) {
+  return std::max(std::chrono::ceil<std::chrono::milliseconds>(deadline - now),
+                  std::chrono::milliseconds(1));
+}
+
+}  // namespace
+
+struct LockService::Shared : std::enable_shared_from_this<Shared> {
+  Shared(const Clock& c, Appender& a, const ReplicatedState& s, LeaderReads& r, OffsetService& o,
+         std::size_t max)
+      : clock(c), appender(a), state(s), reads(r), offsets(o), max_leases(max) {}
+
+  struct Lease {
+    ClientId client;
+    std::uint64_t token = 0;
+    TimePoint renewed;
+    bool settled = false;  // its grant is committed; else tentative: on its way or unknown
+    bool live(TimePoint now) const { return now - renewed < kLockLease; }
+  };
+  // What one request may get.
+  struct Decision {
+    std::vector<LockOutcome> grants;   // to be committed
+    std::vector<GroupQueue> renewals;  // held already: to be confirmed
+    Status refused;                    // not OK: nothing was decided
+  };
+
+  Decision Decide(const GroupName& group, const ClientId& client,
+                  const std::vector<TopicQueue>& queues);
+  void Grant(const GroupName& group, const ClientId& client, std::vector<TopicQueue> queues,
+             TimePoint deadline, Granted done);
+  void Settle(Term at, const std::vector<LockOutcome>& grants, const Status& status);
+  std::vector<Held> HeldOf(const GroupName& group, const ClientId& client,
+                           const std::vector<TopicQueue>& queues);
+  Term CurrentTerm() {
+    const std::lock_guard lock(mutex);
+    return term;
+  }
+
+  const Clock& clock;
+  Appender& appender;
+  const ReplicatedState& state;
+  LeaderReads& reads;
+  OffsetService& offsets;
+  const std::size_t max_leases;
+
+  std::mutex mutex;
+  Term term;  // 0: this peer does not serve
+  std::map<GroupQueue, Lease> leases;
+  std::uint64_t next_token = 1;
+};
+
+LockService::Shared::Decision LockService::Shared::Decide(const GroupName& group,
+                                                          const ClientId& client,
+                                                          const std::vector<TopicQueue>& queues) {
+  const TimePoint now = clock.MonoNow();
+  Decision decision;
+  const std::lock_guard lock(mutex);
+  if (term == Term{}) {
+    decision.refused = Status::NotLeader("this peer grants no locks");
+    return decision;
+  }
+  for (const TopicQueue& queue : queues) {
+    const GroupQueue key{group, queue};
+    const auto found = leases.find(key);
+    const bool mine = found != leases.end() && found->second.client == client;
+    if (mine && found->second.settled && found->second.live(now)) {
+      decision.renewals.push_back(key);
+      continue;
+    }
+    const bool anothers = found != leases.end() && !mine && found->second.live(now);
+    if (anothers || (found == leases.end() && leases.size() >= max_leases)) continue;
+    LockOutcome grant{key, client, next_token++};
+    leases[key] = Lease{client, grant.token, now, false};  // keeps the others away meanwhile
+    decision.grants.push_back(std::move(grant));
+  }
+  return decision;
+}
+
+void LockService::Shared::Grant(const GroupName& group, const ClientId& client,
+                                std::vector<TopicQueue> queues, TimePoint deadline, Granted done) {
+  Decision decision = Decide(group, client, queues);
+  if (!decision.refused.ok()) {
+    done(std::move(decision.refused));
+    return;
+  }
+  const auto self = shared_from_this();
+  auto finish = [self, group, client, queues, done](const Status& status) {
+    if (!status.ok()) {
+      done(status);
+      return;
+    }
+    done(self->HeldOf(group, client, queues));
+  };
+  if (decision.grants.empty()) {
+    if (decision.renewals.empty()) {
+      done(std::vector<Held>());
+      return;
+    }
+    // Renewals are leader-local, so the leadership has to be real.
+    reads.Confirm(Until(deadline, clock.MonoNow()), finish);
+    return;
+  }
+  Proposal proposal;
+  proposal.command.locks = decision.grants;
+  proposal.deadline = deadline;
+  const Term at = CurrentTerm();
+  proposal.done = [self, at, grants = std::move(decision.grants),
+                   finish](const AppendOutcome& outcome) {
+    self->Settle(at, grants, outcome.status);
+    finish(outcome.status);  // a commit confirms the leadership as well as a ReadIndex
+  };
+  appender.Submit(std::move(proposal));
+}
+
+void LockService::Shared::Settle(Term at, const std::vector<LockOutcome>& grants,
+                                 const Status& status) {
+  const TimePoint now = clock.MonoNow();
+  const std::lock_guard lock(mutex);
+  if (term != at) return;  // another term has read its table from the state
+  for (const LockOutcome& grant : grants) {
+    const auto found = leases.find(grant.key);
+    if (found == leases.end() || found->second.token != grant.token) continue;
+    if (status.ok()) {
+      found->second.settled = true;
+      found->second.renewed = now;
+    } else if (status.code() != StatusCode::kTimedOut) {
+      leases.erase(found);  // certainly not in the log
+    }  // unknown: it keeps others away until the lease is over, or its client asks again
+  }
+}
+
+std::vector<LockService::Held> LockService::Shared::HeldOf(const GroupName& group,
+                                                           const ClientId& client,
+                                                           const std::vector<TopicQueue>& queues) {
+  const TimePoint now = clock.MonoNow();
+  std::vector<Held> held;
+  const std::lock_guard lock(mutex);
+  for (const TopicQueue& queue : queues) {
+    const auto found = leases.find({group, queue});
+    if (found == leases.end()) continue;
+    Lease& lease = found->second;
+    if (lease.client != client || !lease.settled || !lease.live(now)) continue;
+    lease.renewed = now;
+    held.push_back({queue, lease.token});
+  }
+  return held;
+}
+
+LockService::LockService(const Clock& clock, Appender& appender, const ReplicatedState& state,
+                         LeaderReads& reads, OffsetService& offsets, std::size_t max_leases)
+    : shared_(std::make_shared<Shared>(clock, appender, state, reads, offsets, max_leases)) {
+  CHECK_GT(max_leases, 0u);
+}
+
+LockService::~LockService() = default;
+
+void LockService::OnLeaderTerm(Term term) {
+  const TimePoint now = shared_->clock.MonoNow();
+  std::map<GroupQueue, Shared::Lease> leases;
+  if (term != Term{}) {
+    // How long the old leader had not heard of a holder is unknown: every lease counts as fresh.
+    for (const ReplicatedState::Lock& lock : shared_->state.Locks()) {
+      if (lock.client.empty()) continue;
+      leases[lock.key] = Shared::Lease{lock.client, lock.token, now, true};
+    }
+  }
+  const std::uint64_t next_token = shared_->state.next_fence_token();
+  const std::lock_guard lock(shared_->mutex);
+  if (shared_->term == term) return;
+  shared_->term = term;
+  shared_->leases.swap(leases);
+  shared_->next_token = std::max<std::uint64_t>(next_token, 1);
+}
+
+void LockService::Lock(const GroupName& group, const ClientId& client,
+                       std::vector<TopicQueue> queues, TimePoint deadline, Granted done) {
+  // What the group has committed so far stands in front of the grant: the new holder reads it.
+  const auto shared = shared_;
+  shared->offsets.Flush(group, deadline,
+                        [shared, group, client, queues = std::move(queues), deadline,
+                         done = std::move(done)](const Status& flushed) {
+                          if (flushed.code() == StatusCode::kNotLeader) {
+                            done(flushed);
+                            return;
+                          }
+                          shared->Grant(group, client, queues, deadline, done);
+                        });
+}
+
+void LockService::Unlock(const GroupName& group, const ClientId& client,
+                         std::vector<TopicQueue> queues, TimePoint deadline,
+                         std::function<void(Status)> done) {
+  const auto shared = shared_;
+  auto release = [shared, group, client, queues = std::move(queues), deadline,
+                  done = std::move(done)](const Status& flushed) {
+    if (flushed.code() == StatusCode::kNotLeader) {
+      done(flushed);
+      return;
+    }
+    Proposal proposal;
+    proposal.deadline = deadline;
+    Term at;
+    {
+      const std::lock_guard lock(shared->mutex);
+      at = shared->term;
+      for (const TopicQueue& queue : queues) {
+        const auto found = shared->leases.find({group, queue});
+        if (found == shared->leases.end() || found->second.client != client) continue;
+        proposal.command.locks.push_back({found->first, ClientId(), found->second.token});
+      }
+    }
+    if (at == Term{}) {
+      done(Status::NotLeader("this peer releases no locks"));
+      return;
+    }
+    if (proposal.command.locks.empty()) {
+      done(Status::Ok());
+      return;
+    }
+    proposal.done = [shared, at, released = proposal.command.locks,
+                     done](const AppendOutcome& outcome) {
+      if (outcome.status.ok()) {
+        const std::lock_guard lock(shared->mutex);
+        for (const LockOutcome& lock_out : released) {
+          const auto found = shared->leases.find(lock_out.key);
+          if (shared->term != at || found == shared->leases.end()) continue;
+          if (found->second.token == lock_out.token) shared->leases.erase(found);
+        }
+      }
+      done(outcome.status);
+    };
+    shared->appender.Submit(std::move(proposal));
+  };
+  shared->offsets.Flush(group, deadline, std::move(release));
+}
+
+bool LockService::GroupHoldsLease(const GroupName& group) const {
+  const TimePoint now = shared_->clock.MonoNow();
+  const std::lock_guard lock(shared_->mutex);
+  for (auto it = shared_->leases.lower_bound({group, TopicQueue{}});
+       it != shared_->leases.end() && it->first.group == group; ++it) {
+    if (it->second.live(now)) return true;
+  }
+  return false;
+}
+
+}  // namespace triad::broker
