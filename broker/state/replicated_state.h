@@ -73,7 +73,10 @@ struct LockOutcome {  // grant when client is set, else release
   std::uint64_t token = 0;
 };
 
-// A command in C++ terms; EncodeStateCommand makes the bytes that go into the log.
+// A command in C++ terms; EncodeStateCommand makes the bytes that go into the log. Its parts are
+// applied in the order of the fields. The encodings of commands that hold only offsets, locks,
+// delays and send-backs may be concatenated: the result is one command that does all of it in
+// order.
 struct StateCommand {
   std::vector<TopicConfig> put_topics;
   bool create_only = false;
@@ -109,13 +112,17 @@ struct DataVersion {  // of the topic table
 class ReplicatedState {
  public:
   explicit ReplicatedState(std::unique_ptr<StateStore> store);
+  ~ReplicatedState();
 
   // ---- apply thread ----
-  // Errors: kCorruption when a flush is missing (gap) or a record does not parse.
+  // Once, before anything else. Errors: kCorruption when a flush is missing (gap) or a record does
+  // not parse.
   Status Load();
   // What a command did that its sender wants to know.
   struct CommandResult {
     std::vector<bool> offsets_accepted;  // one per OffsetCommit: false = stale fencing token
+    std::vector<bool> locks_accepted;    // one per LockOutcome: false = not a newer token (grant),
+                                         // or not of the present grant (release)
     std::vector<std::string> topics_changed;
   };
   CommandResult Apply(const StateCommand& command, const ApplyContext& context);
@@ -130,8 +137,9 @@ class ReplicatedState {
 
   // ---- any thread ----
   LogIndex applied_index() const;
-  LogIndex flushed_index() const;    // durable
-  std::int64_t log_time_ms() const;  // of the last applied entry
+  LogIndex flushed_index() const;           // durable
+  PhysicalOffset applied_position() const;  // behind the last applied entry
+  std::int64_t log_time_ms() const;         // of the last applied entry
   DataVersion data_version() const;
   std::optional<TopicConfig> FindTopic(const Topic& topic) const;
   std::vector<TopicConfig> Topics() const;  // sorted by name

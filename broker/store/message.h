@@ -60,9 +60,15 @@ struct StoredPlace {
   HostPort store_host;
 };
 
+// Whether a record can hold it: field widths, not the broker's limits (those are the processors').
+// Errors: kInvalidArgument saying which field.
+Status CheckEncodable(const MessageDraft& draft);
 std::size_t EncodedMessageBytes(const MessageDraft& draft, const HostPort& store_host);
 void EncodeMessage(const MessageDraft& draft, const StoredPlace& place,
-                   std::string* out);  // appends
+                   std::string* out);  // appends; CHECKs CheckEncodable
+// Gives an encoded record its place; the store host stays as encoded.
+void SetPlace(QueueOffset queue_offset, PhysicalOffset physical_offset, std::int64_t store_time_ms,
+              char* record);
 
 // A record, by reference into the bytes it was parsed from.
 struct MessageView {
@@ -92,8 +98,8 @@ MessageDraft DraftFrom(const MessageView& message);
 std::map<std::string, std::string> ParseProperties(std::string_view properties);
 std::string_view FindProperty(std::string_view properties,
                               std::string_view name);  // empty = absent
-void SetProperty(std::string* properties, std::string_view name,
-                 std::string_view value);  // replaces or appends
+// Replaces or appends. An empty value removes; U+0002 inside the value is left out.
+void SetProperty(std::string* properties, std::string_view name, std::string_view value);
 void RemoveProperty(std::string* properties, std::string_view name);
 
 // Java String.hashCode over UTF-16 of the TAGS value, sign-extended; 0 without a tag (wire.md

@@ -1,0 +1,77 @@
+#include <leveldb/cache.h>
+#include <leveldb/db.h>
+#include <leveldb/write_batch.h>
+
+#include "broker/state/state_store.h"
+#include "common/file_system.h"
+
+namespace triad::broker {
+namespace {
+
+constexpr std::size_t kCacheBytes = 1u << 20;  // records are only read at the start
+// Small: at most kFlushRecordsKept batches then stand in LevelDB's own log, so every one it could
+// skip at recovery is missed (replicated_state.cc).
+constexpr std::size_t kWriteBufferBytes = 1u << 20;
+constexpr int kOpenFilesMax = 64;
+
+Status FromLevelDb(const leveldb::Status& status, const std::string& dir) {
+  if (status.ok()) return Status::Ok();
+  const std::string text = dir + ": " + status.ToString();
+  if (status.IsCorruption()) return Status::Corruption(text);
+  if (text.find("No space left") != std::string::npos ||
+      text.find("Disk quota exceeded") != std::string::npos) {
+    return Status::NoSpace(text);
+  }
+  return Status::IoError(text);
+}
+
+class LevelDbStateStore final : public StateStore {
+ public:
+  LevelDbStateStore(std::string dir, std::unique_ptr<leveldb::Cache> cache,
+                    std::unique_ptr<leveldb::DB> db)
+      : dir_(std::move(dir)), cache_(std::move(cache)), db_(std::move(db)) {}
+
+  Status ForEach(
+      const std::function<void(std::string_view key, std::string_view value)>& visit) override {
+    leveldb::ReadOptions options;
+    options.verify_checksums = true;
+    options.fill_cache = false;
+    const std::unique_ptr<leveldb::Iterator> it(db_->NewIterator(options));
+    for (it->SeekToFirst(); it->Valid(); it->Next()) {
+      visit({it->key().data(), it->key().size()}, {it->value().data(), it->value().size()});
+    }
+    return FromLevelDb(it->status(), dir_);
+  }
+
+  Status Write(const StateBatch& batch) override {
+    leveldb::WriteBatch changes;
+    for (const auto& [key, value] : batch.puts) changes.Put(key, value);
+    for (const std::string& key : batch.deletes) changes.Delete(key);
+    leveldb::WriteOptions options;
+    options.sync = true;
+    return FromLevelDb(db_->Write(options, &changes), dir_);
+  }
+
+ private:
+  const std::string dir_;
+  const std::unique_ptr<leveldb::Cache> cache_;  // outlives db_
+  const std::unique_ptr<leveldb::DB> db_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<StateStore>> OpenLevelDbStateStore(const std::string& dir) {
+  TRIAD_RETURN_IF_ERROR(PosixFileSystem().CreateDirs(dir));
+  std::unique_ptr<leveldb::Cache> cache(leveldb::NewLRUCache(kCacheBytes));
+  leveldb::Options options;
+  options.create_if_missing = true;
+  options.write_buffer_size = kWriteBufferBytes;
+  options.max_open_files = kOpenFilesMax;
+  options.block_cache = cache.get();
+  leveldb::DB* db = nullptr;
+  TRIAD_RETURN_IF_ERROR(FromLevelDb(leveldb::DB::Open(options, dir, &db), dir));
+  return std::unique_ptr<StateStore>(
+      std::make_unique<LevelDbStateStore>(dir, std::move(cache), std::unique_ptr<leveldb::DB>(db)));
+}
+
+}  // namespace triad::broker

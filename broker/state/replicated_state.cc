@@ -1,0 +1,341 @@
+#include "broker/state/replicated_state.h"
+
+#include <algorithm>
+#include <limits>
+#include <mutex>
+
+#include "broker/state/replicated_state_tables.h"
+
+namespace triad::broker {
+namespace {
+
+constexpr std::int64_t kSendBackMarkMs = 10 * 60 * 1000;
+
+TopicQueue FirstQueueOf(const Topic& topic) {
+  return {topic, QueueId{std::numeric_limits<std::int32_t>::min()}};
+}
+
+}  // namespace
+
+ReplicatedState::ReplicatedState(std::unique_ptr<StateStore> store)
+    : tables_(std::make_unique<Tables>()) {
+  CHECK(store != nullptr);
+  tables_->store = std::move(store);
+}
+
+ReplicatedState::~ReplicatedState() = default;
+
+// ---- Apply --------------------------------------------------------------------------------------
+
+ReplicatedState::CommandResult ReplicatedState::Apply(const StateCommand& command,
+                                                      const ApplyContext& context) {
+  CommandResult result;
+  Tables& tables = *tables_;
+  const std::unique_lock hold(tables.mutex);
+  CHECK_GT(context.index, tables.applied.index);
+  tables.PutTopics(command, context, &result);
+  tables.DeleteTopics(command, context, &result);
+  tables.PutGroups(command);
+  tables.DeleteGroups(command);
+  result.offsets_accepted.reserve(command.offsets.size());
+  for (const OffsetCommit& commit : command.offsets) {
+    result.offsets_accepted.push_back(tables.CommitOffset(commit));
+  }
+  result.locks_accepted.reserve(command.locks.size());
+  for (const LockOutcome& outcome : command.locks) {
+    result.locks_accepted.push_back(tables.ApplyLock(outcome));
+  }
+  for (const auto& [level, next] : command.delays) {
+    tables.delays[level] = next;
+    tables.dirty.delays.insert(level);
+  }
+  for (const SendBackId& mark : command.send_backs) {
+    tables.send_backs[mark] = context.store_time_ms;
+    tables.send_back_order.emplace_back(context.store_time_ms, mark);
+    tables.dirty.send_backs.insert(mark);
+  }
+  if (!command.set_delay_levels.empty() && tables.delay_levels.empty()) {
+    tables.delay_levels = command.set_delay_levels;
+    tables.dirty.delay_levels = true;
+  }
+  return result;
+}
+
+void ReplicatedState::Tables::PutTopics(const StateCommand& command, const ApplyContext& context,
+                                        CommandResult* result) {
+  for (const TopicConfig& put : command.put_topics) {
+    const auto found = topics.find(put.name);
+    if (found != topics.end() && command.create_only) continue;
+    TopicConfig next = put;
+    next.created_position =
+        found == topics.end() ? context.position : found->second.created_position;
+    if (found != topics.end() && found->second == next) continue;
+    topics[put.name] = std::move(next);
+    dirty.topics.insert(put.name);
+    result->topics_changed.push_back(put.name.value());
+    applied.data_version = {applied.data_version.counter + 1, context.store_time_ms};
+  }
+}
+
+void ReplicatedState::Tables::DeleteTopics(const StateCommand& command, const ApplyContext& context,
+                                           CommandResult* result) {
+  for (const Topic& topic : command.delete_topics) {
+    DropTopicData(topic);
+    if (topics.erase(topic) == 0) continue;
+    dirty.topics.insert(topic);
+    result->topics_changed.push_back(topic.value());
+    applied.data_version = {applied.data_version.counter + 1, context.store_time_ms};
+  }
+}
+
+void ReplicatedState::Tables::DropTopicData(const Topic& topic) {
+  for (auto group = offsets.begin(); group != offsets.end();) {
+    auto& queues = group->second;
+    for (auto it = queues.lower_bound(FirstQueueOf(topic));
+         it != queues.end() && it->first.topic == topic; it = queues.erase(it)) {
+      dirty.offsets.insert({group->first, it->first});
+    }
+    group = queues.empty() ? offsets.erase(group) : std::next(group);
+  }
+  std::erase_if(locks, [&](const auto& lock) {
+    if (lock.first.queue.topic != topic) return false;
+    dirty.locks.insert(lock.first);
+    return true;
+  });
+  std::erase_if(next_offsets, [&](const auto& queue) {
+    if (queue.first.topic != topic) return false;
+    dirty.next_offsets.push_back(queue.first);
+    return true;
+  });
+}
+
+void ReplicatedState::Tables::PutGroups(const StateCommand& command) {
+  for (const GroupConfig& put : command.put_groups) {
+    const auto found = groups.find(put.name);
+    if (found != groups.end() && (command.create_groups_only || found->second == put)) continue;
+    groups[put.name] = put;
+    dirty.groups.insert(put.name);
+  }
+}
+
+void ReplicatedState::Tables::DeleteGroups(const StateCommand& command) {
+  for (const GroupName& group : command.delete_groups) {
+    if (groups.erase(group) != 0) dirty.groups.insert(group);
+    if (!command.clean_offsets) continue;
+    const auto found = offsets.find(group);
+    if (found != offsets.end()) {
+      for (const auto& [queue, record] : found->second) dirty.offsets.insert({group, queue});
+      offsets.erase(found);
+    }
+    std::erase_if(locks, [&](const auto& lock) {
+      if (lock.first.group != group) return false;
+      dirty.locks.insert(lock.first);
+      return true;
+    });
+  }
+}
+
+bool ReplicatedState::Tables::CommitOffset(const OffsetCommit& commit) {
+  if (commit.fence_token != 0) {
+    const auto lock = locks.find(commit.key);
+    if (lock != locks.end() && commit.fence_token < lock->second.token) return false;
+  }
+  offsets[commit.key.group][commit.key.queue] = {commit.offset, commit.fence_token};
+  dirty.offsets.insert(commit.key);
+  return true;
+}
+
+bool ReplicatedState::Tables::ApplyLock(const LockOutcome& outcome) {
+  const auto found = locks.find(outcome.key);
+  if (outcome.client.empty()) {
+    if (found == locks.end() || found->second.token != outcome.token) return false;
+    found->second.client = ClientId();  // the token stays: tokens only grow
+  } else {
+    if (found != locks.end() && outcome.token <= found->second.token) return false;
+    locks[outcome.key] = {outcome.client, outcome.token};
+    applied.next_fence_token = std::max(applied.next_fence_token, outcome.token + 1);
+  }
+  dirty.locks.insert(outcome.key);
+  return true;
+}
+
+void ReplicatedState::Tables::ExpireSendBacks(std::int64_t now_ms) {
+  while (!send_back_order.empty() && send_back_order.front().first + kSendBackMarkMs <= now_ms) {
+    const auto& [marked_at, id] = send_back_order.front();
+    const auto found = send_backs.find(id);
+    if (found != send_backs.end() && found->second == marked_at) {  // else marked again later
+      send_backs.erase(found);
+      dirty.send_backs.insert(id);
+    }
+    send_back_order.pop_front();
+  }
+}
+
+void ReplicatedState::NoteMessage(const TopicQueue& queue, QueueOffset next) {
+  Tables& tables = *tables_;
+  const std::unique_lock hold(tables.mutex);
+  Tables::NextOffset& entry = tables.next_offsets[queue];
+  CHECK_GT(next, entry.next) << "queue offsets only grow: " << queue.topic << " " << queue.queue_id;
+  entry.next = next;
+  if (entry.dirty) return;
+  entry.dirty = true;
+  tables.dirty.next_offsets.push_back(queue);
+}
+
+void ReplicatedState::FinishEntry(const ApplyContext& context) {
+  Tables& tables = *tables_;
+  const std::unique_lock hold(tables.mutex);
+  CHECK_EQ(context.index, tables.applied.index + 1) << "an entry was skipped or applied twice";
+  CHECK_GE(context.store_time_ms, tables.applied.store_time_ms) << "log time went back";
+  tables.applied.index = context.index;
+  tables.applied.term = context.term;
+  tables.applied.end_position = context.end_position;
+  tables.applied.store_time_ms = context.store_time_ms;
+  tables.ExpireSendBacks(context.store_time_ms);
+}
+
+// ---- Reads --------------------------------------------------------------------------------------
+
+bool ReplicatedState::dirty() const {
+  return tables_->applied.index != tables_->flushed_index;
+}
+
+std::optional<std::string> ReplicatedState::LoadedExtra(std::string_view key) const {
+  const auto found = tables_->loaded_extras.find(key);
+  if (found == tables_->loaded_extras.end()) return std::nullopt;
+  return found->second;
+}
+
+LogIndex ReplicatedState::applied_index() const {
+  const std::shared_lock hold(tables_->mutex);
+  return tables_->applied.index;
+}
+
+LogIndex ReplicatedState::flushed_index() const {
+  const std::shared_lock hold(tables_->mutex);
+  return tables_->flushed_index;
+}
+
+PhysicalOffset ReplicatedState::applied_position() const {
+  const std::shared_lock hold(tables_->mutex);
+  return tables_->applied.end_position;
+}
+
+std::int64_t ReplicatedState::log_time_ms() const {
+  const std::shared_lock hold(tables_->mutex);
+  return tables_->applied.store_time_ms;
+}
+
+DataVersion ReplicatedState::data_version() const {
+  const std::shared_lock hold(tables_->mutex);
+  return tables_->applied.data_version;
+}
+
+std::optional<TopicConfig> ReplicatedState::FindTopic(const Topic& topic) const {
+  const std::shared_lock hold(tables_->mutex);
+  const auto found = tables_->topics.find(topic);
+  if (found == tables_->topics.end()) return std::nullopt;
+  return found->second;
+}
+
+std::vector<TopicConfig> ReplicatedState::Topics() const {
+  const std::shared_lock hold(tables_->mutex);
+  std::vector<TopicConfig> all;
+  all.reserve(tables_->topics.size());
+  for (const auto& [name, topic] : tables_->topics) all.push_back(topic);
+  return all;
+}
+
+std::optional<GroupConfig> ReplicatedState::FindGroup(const GroupName& group) const {
+  const std::shared_lock hold(tables_->mutex);
+  const auto found = tables_->groups.find(group);
+  if (found == tables_->groups.end()) return std::nullopt;
+  return found->second;
+}
+
+std::vector<GroupConfig> ReplicatedState::Groups() const {
+  const std::shared_lock hold(tables_->mutex);
+  std::vector<GroupConfig> all;
+  all.reserve(tables_->groups.size());
+  for (const auto& [name, group] : tables_->groups) all.push_back(group);
+  return all;
+}
+
+std::optional<QueueOffset> ReplicatedState::FindOffset(const GroupQueue& key) const {
+  const std::shared_lock hold(tables_->mutex);
+  const auto group = tables_->offsets.find(key.group);
+  if (group == tables_->offsets.end()) return std::nullopt;
+  const auto found = group->second.find(key.queue);
+  if (found == group->second.end()) return std::nullopt;
+  return found->second.offset;
+}
+
+std::vector<std::pair<TopicQueue, QueueOffset>> ReplicatedState::OffsetsOf(
+    const GroupName& group) const {
+  const std::shared_lock hold(tables_->mutex);
+  std::vector<std::pair<TopicQueue, QueueOffset>> all;
+  const auto found = tables_->offsets.find(group);
+  if (found == tables_->offsets.end()) return all;
+  for (const auto& [queue, record] : found->second) all.emplace_back(queue, record.offset);
+  return all;
+}
+
+std::vector<GroupName> ReplicatedState::GroupsWithOffsets(const Topic& topic) const {
+  const std::shared_lock hold(tables_->mutex);
+  std::vector<GroupName> names;
+  for (const auto& [group, queues] : tables_->offsets) {
+    const auto first = queues.lower_bound(FirstQueueOf(topic));
+    if (first != queues.end() && first->first.topic == topic) names.push_back(group);
+  }
+  return names;
+}
+
+std::vector<ReplicatedState::Lock> ReplicatedState::Locks() const {
+  const std::shared_lock hold(tables_->mutex);
+  std::vector<Lock> all;
+  all.reserve(tables_->locks.size());
+  for (const auto& [key, record] : tables_->locks) {
+    all.push_back({key, record.client, record.token});
+  }
+  return all;
+}
+
+std::uint64_t ReplicatedState::next_fence_token() const {
+  const std::shared_lock hold(tables_->mutex);
+  return tables_->applied.next_fence_token;
+}
+
+QueueOffset ReplicatedState::NextOffset(const TopicQueue& queue) const {
+  const std::shared_lock hold(tables_->mutex);
+  const auto found = tables_->next_offsets.find(queue);
+  return found == tables_->next_offsets.end() ? QueueOffset{0} : found->second.next;
+}
+
+std::vector<std::pair<TopicQueue, QueueOffset>> ReplicatedState::NextOffsets() const {
+  std::vector<std::pair<TopicQueue, QueueOffset>> all;
+  {
+    const std::shared_lock hold(tables_->mutex);
+    all.reserve(tables_->next_offsets.size());
+    for (const auto& [queue, entry] : tables_->next_offsets) all.emplace_back(queue, entry.next);
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+QueueOffset ReplicatedState::DelayProgress(std::int32_t level) const {
+  const std::shared_lock hold(tables_->mutex);
+  const auto found = tables_->delays.find(level);
+  return found == tables_->delays.end() ? QueueOffset{0} : found->second;
+}
+
+std::string ReplicatedState::delay_levels() const {
+  const std::shared_lock hold(tables_->mutex);
+  return tables_->delay_levels;
+}
+
+bool ReplicatedState::SentBack(const GroupName& group, PhysicalOffset offset) const {
+  const std::shared_lock hold(tables_->mutex);
+  return tables_->send_backs.contains({group, offset});
+}
+
+}  // namespace triad::broker
