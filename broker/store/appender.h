@@ -31,7 +31,8 @@ struct AppendedMessage {
 };
 struct AppendOutcome {
   // OK: committed and applied. kNotLeader: certainly not in the log. kTimedOut: unknown. kBusy:
-  // never taken. kInvalidArgument: cannot be an entry (too large).
+  // never taken. kInvalidArgument: cannot be an entry (too large). kUnavailable: its deadline
+  // passed before it was appended; certainly not in the log.
   Status status;
   Term term;
   std::vector<AppendedMessage> messages;  // in order
@@ -42,13 +43,14 @@ struct Proposal {
   StateCommand command;
   std::vector<MessageDraft> messages;
   TimePoint deadline;  // afterwards: not appended any more; when already in the log: kTimedOut
-  std::function<void(AppendOutcome)>
-      done;  // apply thread (or the submitter's, on immediate refusal)
+  // Exactly once, no lock held. On the apply thread; refusals also on the log thread or, at once,
+  // on the submitter's. Must not block.
+  std::function<void(AppendOutcome)> done;
 };
 
 struct AppenderOptions {
-  std::size_t max_waiting = 20000;
-  std::size_t max_waiting_bytes = 64u << 20;
+  std::size_t max_waiting = 20000;            // not built plus without a fate
+  std::size_t max_waiting_bytes = 64u << 20;  // not built
   std::size_t max_entry_bytes = 1u << 20;
   HostPort store_host;
 };
@@ -62,7 +64,7 @@ class Appender {
   // Takes it, or calls done at once with kBusy / kNotLeader (while no leader term is open).
   void Submit(Proposal proposal);
   void set_wake(std::function<void()> wake);  // called after a Submit; before the first one
-  std::size_t waiting() const;
+  std::size_t waiting() const;                // not built plus without a fate
 
   // ---- log thread ----
   // Opens a term as leader: the tail's next queue offsets are these from now on.
@@ -75,8 +77,12 @@ class Appender {
   // ---- apply thread ----
   // The entry at `index` was applied with `term`.
   void OnApplied(LogIndex index, Term term, const ReplicatedState::CommandResult& command);
-  // Answers what is past its deadline.
+  // Answers what is past its deadline. Cheap when nothing is.
   void ExpireWaiters();
+
+  // ---- owner, when no other thread calls any more ----
+  // Answers everything: what was not built kNotLeader, what was built kTimedOut.
+  void Abandon();
 
  private:
   struct Shared;
