@@ -181,8 +181,8 @@ void AsioServer::Register(Home* home, IoSocket socket, std::shared_ptr<AsioConne
 
 void AsioServer::OnClosed(const ConnectionPtr& connection) {
   HomeOf(connection->id()).connections.erase(connection->id());
+  Uncount();  // first: whoever hears of the end finds it counted
   if (handler_.on_closed) handler_.on_closed(connection);
-  Uncount();
 }
 
 void AsioServer::Uncount() {
