@@ -1,0 +1,10 @@
+# Codec tests: pure, no socket.
+triad_test(unit_remoting
+  SOURCES
+    bodies_test.cc
+    codec_property_test.cc
+    frame_test.cc
+    golden_frames_test.cc
+    headers_test.cc
+    json_test.cc
+  DEPS triad_remoting_codec ZLIB::ZLIB)
