@@ -34,6 +34,21 @@ struct LogTail {
 // What an entry with a payload of this size takes in the log: header + payload, padded to 8.
 std::size_t EntryBytes(std::size_t payload_bytes);
 
+// The header alone, as it stands at the start of an entry's bytes.
+struct EntryHeader {
+  EntryType type = EntryType::kNoop;
+  std::uint32_t total_bytes = 0;    // header + payload + padding
+  std::uint32_t payload_bytes = 0;  // without padding
+  Term term;
+  LogIndex index;
+  PhysicalOffset position;
+  PhysicalOffset segment_base;
+  std::int64_t store_time_ms = 0;
+  std::uint32_t payload_crc = 0;
+  std::uint32_t previous_crc = 0;  // of the previous entry's header
+  std::uint32_t header_crc = 0;
+};
+
 // Builds an entry at `tail` and moves the tail behind it. `payload` is consumed. The entry must fit
 // its segment: see RollIfNeeded.
 EntryRef MakeEntry(Term term, EntryType type, std::int64_t store_time_ms, std::string payload,
@@ -44,13 +59,19 @@ EntryRef MakeEntry(Term term, EntryType type, std::int64_t store_time_ms, std::s
 void RollIfNeeded(std::size_t entry_bytes, std::uint64_t segment_bytes, LogTail* tail);
 // The tail behind `entry`.
 LogTail TailAfter(const Entry& entry);
+LogTail TailAfter(const EntryHeader& header);
 
 // Parses and checks one entry at the start of `bytes` (which may be longer). `verify_payload`: also
 // its CRC. Errors: kCorruption saying which check failed; kUnavailable when `bytes` ends before the
 // entry does.
 Result<EntryRef> DecodeEntry(std::string_view bytes, bool verify_payload);
+// The first step of it: magic, sizes, header CRC. `bytes` may be longer than a header.
+Result<EntryHeader> DecodeHeader(std::string_view bytes);
+// The second: payload CRC and zero padding. `bytes` begins with the header.
+Status CheckPayload(const EntryHeader& header, std::string_view bytes);
 // Whether `entry` may follow the entry that left `tail`: index, position (same segment or a legal
 // roll), chain, term.
 Status CheckFollows(const LogTail& tail, const Entry& entry);
+Status CheckFollows(const LogTail& tail, const EntryHeader& header);
 
 }  // namespace triad::dledger

@@ -1,9 +1,10 @@
 // LogStore: the replicated log on disk: prepare, append, sync, read, cut, recover; and the vote
 // slots.
 //
-// Layout under `dir`: segments named by their 20-digit base position, `vote` and `synced` slot
-// files, `lock`. Writer side (Append, Cut, Sync, hard state): one disk thread, in order. Reader
-// side (Read*): any thread, beside it. The hot tail and whatever readers loaded live in a bounded
+// Layout under `dir`: segments named by their 20-digit base position (a head of 8 KiB that is this
+// peer's own, then the entries), `vote` and `synced` slot files, `checkpoint`, `stamp`, `lock`.
+// Writer side (Append, Cut, Sync, hard state): one disk thread, in order. Reader side (Read*): any
+// thread, beside it. The hot tail and whatever readers loaded live in a bounded
 // cache of whole entries, CRC-checked once on load. Errors: a failed write or sync is returned and
 // fatal to the caller (LOG(FATAL) there); kNoSpace comes only from Prepare. Source: architecture.md
 // §3; rules F..K of docs/dledger.md.
@@ -33,7 +34,11 @@ struct LogStoreOptions {
   std::uint64_t prepare_bytes = 64u << 20;        // really written (zeros) ahead of the tail
   std::uint64_t first_prepare_bytes = 16u << 20;  // enough to start serving
   std::size_t cache_bytes = 64u << 20;            // entries kept for readers
-  bool sync = true;  // false: ASYNC_FLUSH; vote slots are synced all the same
+  // false: ASYNC_FLUSH: the owner counts an entry when Append returned and calls Sync at least
+  // every 10 ms. Sync, vote slots and cuts reach the disk all the same; a start after a reboot of
+  // the machine begins recovering.
+  bool sync = true;
+  std::uint64_t recovery_nonce = 0;  // 0: a random one when recovering
 };
 
 // What the store belongs to. Written once into an empty store, checked at every open.
@@ -65,7 +70,7 @@ class LogStore {
   virtual Status Append(std::span<const EntryRef> entries) = 0;  // written; not yet durable
   virtual Status Sync() = 0;  // durable on return (all appended before)
 
-  // ---- background thread ----
+  // ---- background thread (Open prepares the first first_prepare_bytes itself) ----
   // Prepares up to prepare_bytes ahead of the tail. kNoSpace is not fatal: writes are to be
   // refused.
   virtual Status Prepare() = 0;
@@ -82,10 +87,11 @@ class LogStore {
   // ---- reader threads: may read files; results are checked and enter the cache ----
   // Errors: kNotFound (not in the log), kCorruption (named by position), kIoError.
   virtual Result<EntryRef> ReadAt(PhysicalOffset inside) = 0;
+  // Entries [from, to), in order, at least one, no more than max_bytes after the first.
   virtual Result<std::vector<EntryRef>> ReadRange(LogIndex from, LogIndex to,
-                                                  std::size_t max_bytes) = 0;  // at least one
+                                                  std::size_t max_bytes) = 0;
 
-  // Flushes and closes. The lock is released.
+  // Flushes; nothing may be written after it. The lock goes with the object.
   virtual Status Close() = 0;
 };
 

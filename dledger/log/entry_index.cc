@@ -1,0 +1,140 @@
+#include "dledger/log/entry_index.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "dledger/membership_codec.h"
+
+namespace triad::dledger {
+
+void LogOutline::Add(const EntryHeader& header) {
+  const bool first_of_segment = points.empty() || points.back().segment_base != header.segment_base;
+  if (first_of_segment || header.position - points.back().position >= kBlockBytes) {
+    points.push_back({header.index, header.position, header.segment_base});
+  }
+  if (term_runs.empty() || term_runs.back().term != header.term) {
+    term_runs.push_back({header.index, header.term});
+  }
+  last_position = header.position;
+  tail = TailAfter(header);
+  segment_ends[header.segment_base] = tail.position;
+}
+
+void LogOutline::CutTo(const LogTail& new_tail, PhysicalOffset new_last_position) {
+  while (!points.empty() && points.back().index >= new_tail.next_index) points.pop_back();
+  while (!term_runs.empty() && term_runs.back().first >= new_tail.next_index) term_runs.pop_back();
+  while (!memberships.empty() && memberships.back().first >= new_tail.next_index) {
+    memberships.pop_back();
+  }
+  segment_ends.erase(segment_ends.upper_bound(new_tail.segment_base), segment_ends.end());
+  if (new_tail.next_index == LogIndex(1)) {
+    segment_ends.clear();
+  } else {
+    segment_ends[new_tail.segment_base] = new_tail.position;
+  }
+  tail = new_tail;
+  last_position = new_last_position;
+}
+
+void EntryIndex::Reset(LogOutline outline, const SegmentMap& segments) {
+  const std::lock_guard hold(mutex_);
+  outline_ = std::move(outline);
+  files_.clear();
+  for (const auto& [base, end] : outline_.segment_ends) files_[base] = segments.at(base);
+  synced_tail_ = outline_.tail;
+  synced_last_position_ = outline_.last_position;
+}
+
+void EntryIndex::Append(std::span<const EntryRef> entries,
+                        const std::shared_ptr<SegmentFile>& segment) {
+  const std::lock_guard hold(mutex_);
+  for (const EntryRef& entry : entries) {
+    outline_.Add(EntryHeader{.type = entry->type,
+                             .total_bytes = static_cast<std::uint32_t>(entry->size()),
+                             .term = entry->term,
+                             .index = entry->index,
+                             .position = entry->position,
+                             .segment_base = entry->segment_base,
+                             .store_time_ms = entry->store_time_ms,
+                             .header_crc = entry->header_crc});
+    Membership membership;
+    if (entry->type == EntryType::kMembership && DecodeMembershipEntry(*entry, &membership)) {
+      outline_.memberships.emplace_back(entry->index, std::move(membership));
+    }
+  }
+  files_[segment->base()] = segment;
+}
+
+void EntryIndex::CutTo(const LogTail& tail, PhysicalOffset last_position) {
+  const std::lock_guard hold(mutex_);
+  outline_.CutTo(tail, last_position);
+  files_.erase(files_.upper_bound(tail.segment_base), files_.end());
+  if (synced_tail_.next_index > tail.next_index) {
+    synced_tail_ = tail;
+    synced_last_position_ = last_position;
+  }
+}
+
+void EntryIndex::MarkSynced() {
+  const std::lock_guard hold(mutex_);
+  synced_tail_ = outline_.tail;
+  synced_last_position_ = outline_.last_position;
+}
+
+EntryIndex::Block EntryIndex::BlockLocked(std::size_t point) const {
+  const std::vector<IndexPoint>& points = outline_.points;
+  const IndexPoint& at = points[point];
+  const bool has_next =
+      point + 1 < points.size() && points[point + 1].segment_base == at.segment_base;
+  return Block{
+      .file = files_.at(at.segment_base),
+      .begin = at.position,
+      .end = has_next ? points[point + 1].position : outline_.segment_ends.at(at.segment_base),
+      .first = at.index};
+}
+
+std::optional<EntryIndex::Block> EntryIndex::BlockAt(PhysicalOffset inside) const {
+  const std::lock_guard hold(mutex_);
+  const std::vector<IndexPoint>& points = outline_.points;
+  const auto behind =
+      std::upper_bound(points.begin(), points.end(), inside,
+                       [](PhysicalOffset at, const IndexPoint& p) { return at < p.position; });
+  if (behind == points.begin()) return std::nullopt;
+  Block block = BlockLocked(static_cast<std::size_t>(behind - points.begin()) - 1);
+  if (inside >= block.end) return std::nullopt;  // the zeros behind a segment's last entry
+  return block;
+}
+
+std::optional<EntryIndex::Block> EntryIndex::BlockOf(LogIndex index) const {
+  const std::lock_guard hold(mutex_);
+  if (index >= outline_.tail.next_index) return std::nullopt;
+  const std::vector<IndexPoint>& points = outline_.points;
+  const auto behind =
+      std::upper_bound(points.begin(), points.end(), index,
+                       [](LogIndex at, const IndexPoint& p) { return at < p.index; });
+  if (behind == points.begin()) return std::nullopt;
+  return BlockLocked(static_cast<std::size_t>(behind - points.begin()) - 1);
+}
+
+LogTail EntryIndex::tail() const {
+  const std::lock_guard hold(mutex_);
+  return outline_.tail;
+}
+
+PhysicalOffset EntryIndex::last_position() const {
+  const std::lock_guard hold(mutex_);
+  return outline_.last_position;
+}
+
+LogOutline EntryIndex::SyncedOutline() const {
+  const std::lock_guard hold(mutex_);
+  LogOutline outline = outline_;
+  if (outline.tail.next_index != synced_tail_.next_index) {
+    outline.CutTo(synced_tail_, synced_last_position_);
+  }
+  return outline;
+}
+
+}  // namespace triad::dledger

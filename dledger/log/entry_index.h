@@ -1,0 +1,83 @@
+// EntryIndex: where each entry stands: a sparse table in memory, one point per ~64 KiB of a
+// segment.
+//
+// A *block* is what lies between two points of one segment: whole entries, at least one. Readers
+// load blocks. Also keeps what Raft wants to know of the log: term runs, memberships, its tail.
+// Thread: any; one leaf mutex. Size: 24 bytes per 64 KiB of log. Source: architecture.md §3.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "common/ids.h"
+#include "dledger/log/entry_codec.h"
+#include "dledger/log/segment_file.h"
+#include "dledger/raft/core.h"
+#include "dledger/raft/types.h"
+
+namespace triad::dledger {
+
+inline constexpr std::int64_t kBlockBytes = 64 << 10;
+
+struct IndexPoint {
+  LogIndex index;
+  PhysicalOffset position;
+  PhysicalOffset segment_base;
+};
+
+// What a checkpoint holds and a scan adds to.
+struct LogOutline {
+  LogTail tail;
+  PhysicalOffset last_position;                           // of the entry before the tail
+  std::vector<IndexPoint> points;                         // the first entry of each segment is one
+  std::map<PhysicalOffset, PhysicalOffset> segment_ends;  // base -> behind its last entry
+  std::vector<TermRun> term_runs;
+  std::vector<std::pair<LogIndex, Membership>> memberships;
+
+  // The next entry; `membership` when it is one.
+  void Add(const EntryHeader& header);
+  // Forgets what lies at or behind `tail`.
+  void CutTo(const LogTail& new_tail, PhysicalOffset new_last_position);
+};
+
+class EntryIndex {
+ public:
+  struct Block {
+    std::shared_ptr<SegmentFile> file;
+    PhysicalOffset begin;
+    PhysicalOffset end;
+    LogIndex first;
+  };
+
+  void Reset(LogOutline outline, const SegmentMap& segments);
+  // Entries just written into `segment`.
+  void Append(std::span<const EntryRef> entries, const std::shared_ptr<SegmentFile>& segment);
+  void CutTo(const LogTail& tail, PhysicalOffset last_position);
+  void MarkSynced();  // everything appended is durable
+
+  // The block that covers a position or an index; nothing outside the log.
+  std::optional<Block> BlockAt(PhysicalOffset inside) const;
+  std::optional<Block> BlockOf(LogIndex index) const;
+  LogTail tail() const;
+  PhysicalOffset last_position() const;
+  // The outline up to what is synced, for a checkpoint.
+  LogOutline SyncedOutline() const;
+
+ private:
+  Block BlockLocked(std::size_t point) const;
+
+  mutable std::mutex mutex_;
+  LogOutline outline_;
+  LogTail synced_tail_;
+  PhysicalOffset synced_last_position_;
+  std::map<PhysicalOffset, std::shared_ptr<SegmentFile>> files_;  // of segments with entries
+};
+
+}  // namespace triad::dledger

@@ -1,0 +1,400 @@
+#include "dledger/log/log_store.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <atomic>
+#include <random>
+#include <utility>
+
+#include "dledger/log/checkpoint.h"
+#include "dledger/log/entry_cache.h"
+#include "dledger/log/entry_index.h"
+#include "dledger/log/segment_file.h"
+#include "dledger/log/segment_preparer.h"
+#include "dledger/log/slot_files.h"
+#include "dledger/log/store_guard.h"
+#include "dledger/log/store_recovery.h"
+
+namespace triad::dledger {
+namespace {
+
+// The entry that covers `inside` among entries in log order, or null.
+EntryRef FindAt(const std::vector<EntryRef>& entries, PhysicalOffset inside) {
+  for (const EntryRef& entry : entries) {
+    if (inside >= entry->position && inside < entry->end()) return entry;
+  }
+  return nullptr;
+}
+
+class FileLogStore final : public LogStore {
+ public:
+  FileLogStore(FileSystem& fs, LogStoreOptions options, std::unique_ptr<StoreGuard> guard)
+      : fs_(fs),
+        options_(std::move(options)),
+        guard_(std::move(guard)),
+        cache_(options_.cache_bytes),
+        preparer_(fs, options_.dir, options_.segment_bytes) {}
+
+  Status Start(RecoveredStore store);
+
+  const Recovered& recovered() const override { return recovered_; }
+  LogTail tail() const override { return recovered_tail_; }
+
+  Status SaveHardState(const HardState& state) override;
+  Status SaveRecovering(bool recovering) override;
+  Status Cut(LogIndex from) override;
+  Status Append(std::span<const EntryRef> entries) override;
+  Status Sync() override;
+
+  Status Prepare() override { return preparer_.Prepare(options_.prepare_bytes); }
+  std::uint64_t prepared_bytes() const override { return preparer_.ready_bytes(); }
+  Status WriteCheckpoint() override;
+
+  EntryRef CachedAt(PhysicalOffset inside) const override { return cache_.FindAt(inside); }
+  EntryRef CachedIndex(LogIndex index) const override { return cache_.FindIndex(index); }
+  PhysicalOffset begin_position() const override { return PhysicalOffset(0); }
+  PhysicalOffset end_position() const override {
+    return PhysicalOffset(end_position_.load(std::memory_order_acquire));
+  }
+
+  Result<EntryRef> ReadAt(PhysicalOffset inside) override;
+  Result<std::vector<EntryRef>> ReadRange(LogIndex from, LogIndex to,
+                                          std::size_t max_bytes) override;
+  Status Close() override;
+
+ private:
+  Status Broken(Status status);  // remembers the first failure: nothing is written after it
+  Status AppendRun(std::span<const EntryRef> run);
+  Status Roll(PhysicalOffset base);
+  Status CutBehind(const LogTail& tail, PhysicalOffset last_position);
+  Result<PhysicalOffset> RemainsEnd() const;
+  Status SaveVote(VoteRecord record);
+  Result<std::vector<EntryRef>> LoadBlock(const EntryIndex::Block& block);
+  bool StillThere(const EntryIndex::Block& block) const;
+
+  FileSystem& fs_;
+  const LogStoreOptions options_;
+  const std::unique_ptr<StoreGuard> guard_;
+  Recovered recovered_;
+  LogTail recovered_tail_;
+
+  // ---- any thread ----
+  EntryIndex index_;
+  mutable EntryCache cache_;
+  SegmentPreparer preparer_;
+  std::atomic<std::int64_t> end_position_{0};
+
+  // ---- disk thread ----
+  StoreFiles files_;
+  std::shared_ptr<SegmentFile> current_;
+  LogTail live_tail_;
+  PhysicalOffset synced_;
+  PhysicalOffset hint_floor_;  // while the log is damaged: what had been synced before
+  VoteRecord vote_;
+  bool untrusted_remains_ = false;
+  Status broken_;
+  std::vector<std::string_view> parts_;  // of the write at hand, kept for its memory
+
+  // ---- background thread ----
+  LogIndex checkpointed_;
+};
+
+Status FileLogStore::Start(RecoveredStore store) {
+  files_ = std::move(store.files);
+  live_tail_ = store.outline.tail;
+  synced_ = store.synced;
+  hint_floor_ = store.hint;
+  vote_ = store.vote;
+  untrusted_remains_ = store.untrusted_remains;
+  current_ = files_.segments.at(live_tail_.segment_base);
+  end_position_ = live_tail_.position.value();
+
+  recovered_tail_ = live_tail_;
+  recovered_.hard_state = vote_.hard_state;
+  recovered_.last_index = live_tail_.next_index - 1;
+  recovered_.term_runs = store.outline.term_runs;
+  recovered_.memberships = store.outline.memberships;
+  recovered_.recovering = vote_.recovering;
+  if (vote_.recovering) {
+    recovered_.recovery_nonce = options_.recovery_nonce;
+    std::random_device random;
+    while (recovered_.recovery_nonce == 0) {
+      recovered_.recovery_nonce = (std::uint64_t{random()} << 32) | random();
+    }
+  }
+  index_.Reset(std::move(store.outline), files_.segments);
+  TRIAD_RETURN_IF_ERROR(
+      preparer_.Start(current_, live_tail_.position, std::move(store.next), !untrusted_remains_));
+  const Status prepared = preparer_.Prepare(options_.first_prepare_bytes);
+  if (prepared.code() != StatusCode::kNoSpace) return prepared;
+  LOG(WARNING) << options_.dir << ": no space to prepare the log ahead: " << prepared;
+  return {};
+}
+
+Status FileLogStore::Broken(Status status) {
+  if (broken_.ok()) broken_ = status;
+  return status;
+}
+
+Status FileLogStore::SaveVote(VoteRecord record) {
+  if (!broken_.ok()) return broken_;
+  const Status saved = files_.vote->Save(record);
+  if (!saved.ok()) return Broken(saved);
+  vote_ = std::move(record);
+  return {};
+}
+
+Status FileLogStore::SaveHardState(const HardState& state) {
+  VoteRecord record = vote_;
+  record.hard_state = state;
+  return SaveVote(std::move(record));
+}
+
+Status FileLogStore::SaveRecovering(bool recovering) {
+  if (!broken_.ok()) return broken_;
+  if (!recovering && untrusted_remains_) {
+    // The log is whole again up to its end; what lies behind is nobody's.
+    TRIAD_RETURN_IF_ERROR(CutBehind(live_tail_, index_.last_position()));
+  }
+  VoteRecord record = vote_;
+  record.recovering = recovering;
+  return SaveVote(std::move(record));
+}
+
+Status FileLogStore::Append(std::span<const EntryRef> entries) {
+  if (!broken_.ok()) return broken_;
+  while (!entries.empty()) {
+    const PhysicalOffset base = entries.front()->segment_base;
+    const auto other = std::find_if(entries.begin(), entries.end(), [base](const EntryRef& entry) {
+      return entry->segment_base != base;
+    });
+    const auto count = static_cast<std::size_t>(other - entries.begin());
+    TRIAD_RETURN_IF_ERROR(AppendRun(entries.first(count)));
+    entries = entries.subspan(count);
+  }
+  return {};
+}
+
+// Entries of one segment: one write.
+Status FileLogStore::AppendRun(std::span<const EntryRef> run) {
+  LogTail tail = live_tail_;
+  parts_.clear();
+  for (const EntryRef& entry : run) {
+    TRIAD_RETURN_IF_ERROR(CheckFollows(tail, *entry));
+    tail = TailAfter(*entry);
+    parts_.push_back(entry->bytes);
+  }
+  const Entry& first = *run.front();
+  if (first.segment_base != current_->base()) {
+    TRIAD_RETURN_IF_ERROR(Sync());  // a window never spans two segments
+    const Status rolled = Roll(first.segment_base);
+    if (!rolled.ok()) return Broken(rolled);
+  }
+  Status written = preparer_.Claim(tail.position);
+  if (written.ok()) written = current_->Write(first.position, parts_);
+  if (!written.ok()) return Broken(written);
+  live_tail_ = tail;
+  index_.Append(run, current_);
+  cache_.Insert(run);
+  end_position_.store(tail.position.value(), std::memory_order_release);
+  preparer_.Advance(tail.position);
+  return {};
+}
+
+Status FileLogStore::Roll(PhysicalOffset base) {
+  SegmentMap& segments = files_.segments;
+  std::shared_ptr<SegmentFile> prepared = preparer_.Stop();
+  std::shared_ptr<SegmentFile> unfit;
+  if (prepared && prepared->base() != base) unfit.swap(prepared);
+  if (unfit) TRIAD_RETURN_IF_ERROR(fs_.Remove(unfit->path()));
+  if (prepared) {
+    segments.emplace(base, std::move(prepared));
+  } else if (!segments.contains(base)) {
+    Result<std::shared_ptr<SegmentFile>> made = SegmentFile::Create(fs_, options_.dir, base);
+    if (!made.ok()) return made.status();
+    segments.emplace(base, std::move(made).value());
+    TRIAD_RETURN_IF_ERROR(fs_.SyncDir(options_.dir));
+  }
+  current_ = segments.at(base);
+  return preparer_.Start(current_, base, nullptr, !untrusted_remains_);
+}
+
+Status FileLogStore::Sync() {
+  if (!broken_.ok()) return broken_;
+  const PhysicalOffset end = live_tail_.position;
+  if (synced_ == end) return {};
+  Status synced = current_->WriteWindow(SyncWindow{.begin = synced_, .end = end});
+  if (synced.ok()) synced = current_->Sync();
+  if (!synced.ok()) return Broken(synced);
+  synced_ = end;
+  index_.MarkSynced();
+  const Status hint = files_.synced->WriteHint(std::max(end, hint_floor_));
+  return hint.ok() ? hint : Broken(hint);
+}
+
+Status FileLogStore::Cut(LogIndex from) {
+  if (!broken_.ok()) return broken_;
+  if (from == LogIndex(0)) return Status::InvalidArgument("cut from index 0");
+  if (from >= live_tail_.next_index) return {};
+  LogTail tail;
+  PhysicalOffset last_position;
+  if (from > LogIndex(1)) {
+    const Result<std::vector<EntryRef>> last = ReadRange(from - 1, from, 1);
+    if (!last.ok()) return last.status();
+    tail = TailAfter(*last->front());
+    last_position = last->front()->position;
+  }
+  return CutBehind(tail, last_position);
+}
+
+// Where bytes may end that do not belong to the log: its own end, or that of the files.
+Result<PhysicalOffset> FileLogStore::RemainsEnd() const {
+  PhysicalOffset end = live_tail_.position;
+  if (!untrusted_remains_) return end;
+  for (const auto& [base, segment] : files_.segments) {
+    const Result<PhysicalOffset> file_end = segment->FileEnd();
+    if (!file_end.ok()) return file_end.status();
+    end = std::max(end, *file_end);
+  }
+  return end;
+}
+
+Status FileLogStore::CutBehind(const LogTail& tail, PhysicalOffset last_position) {
+  std::shared_ptr<SegmentFile> next = preparer_.Stop();
+  if (next) files_.segments.emplace(next->base(), next);
+  const Result<PhysicalOffset> to = RemainsEnd();
+  if (!to.ok()) return Broken(to.status());
+  // Readers lose it first: nobody finds an entry that is about to become zeros.
+  index_.CutTo(tail, last_position);
+  cache_.DropFrom(tail.next_index);
+  end_position_.store(tail.position.value(), std::memory_order_release);
+  live_tail_ = tail;
+  synced_ = std::min(synced_, tail.position);
+  const RecordedCut cut{.from = tail.position, .to = *to};
+  Status done = files_.synced->RecordCut(synced_, cut);
+  if (done.ok()) done = ZeroRange(fs_, options_.dir, cut.from, cut.to, &files_.segments);
+  if (done.ok()) done = files_.synced->ClearCut(synced_);
+  if (!done.ok()) return Broken(done);
+  hint_floor_ = synced_;
+  untrusted_remains_ = false;
+  current_ = files_.segments.at(tail.segment_base);
+  return preparer_.Start(current_, tail.position, nullptr, true);
+}
+
+Status FileLogStore::WriteCheckpoint() {
+  const LogOutline outline = index_.SyncedOutline();
+  const LogIndex last = outline.tail.next_index - 1;
+  if (last == LogIndex(0) || last == checkpointed_) return {};
+  TRIAD_RETURN_IF_ERROR(
+      WriteFileAtomically(fs_, options_.dir + "/checkpoint", EncodeCheckpoint(outline)));
+  checkpointed_ = last;
+  return {};
+}
+
+bool FileLogStore::StillThere(const EntryIndex::Block& block) const {
+  const std::optional<EntryIndex::Block> now = index_.BlockOf(block.first);
+  return now && now->file == block.file && now->begin == block.begin && now->end >= block.end;
+}
+
+Result<std::vector<EntryRef>> FileLogStore::LoadBlock(const EntryIndex::Block& block) {
+  const std::uint64_t generation = cache_.generation();
+  if (!StillThere(block)) return Status::NotFound("cut meanwhile");
+  std::string bytes(static_cast<std::size_t>(block.end - block.begin), '\0');
+  const Result<std::size_t> n = block.file->Read(block.begin, std::span<char>(bytes));
+  if (!n.ok()) return n.status();
+  std::vector<EntryRef> entries;
+  std::string_view rest(bytes.data(), *n);
+  PhysicalOffset at = block.begin;
+  LogIndex index = block.first;
+  while (at < block.end) {
+    Result<EntryRef> entry = DecodeEntry(rest, true);
+    const bool good = entry.ok() && (*entry)->position == at && (*entry)->index == index;
+    if (!good) {
+      if (!StillThere(block)) return Status::NotFound("cut meanwhile");
+      return Status::Corruption("entry " + std::to_string(index.value()) + " at position " +
+                                std::to_string(at.value()) + " in " + block.file->path() + ": " +
+                                (entry.ok() ? "another entry" : entry.status().ToString()));
+    }
+    rest.remove_prefix((*entry)->size());
+    at = (*entry)->end();
+    ++index;
+    entries.push_back(std::move(entry).value());
+  }
+  cache_.InsertIf(generation, entries);
+  return entries;
+}
+
+Result<EntryRef> FileLogStore::ReadAt(PhysicalOffset inside) {
+  if (EntryRef cached = cache_.FindAt(inside)) return cached;
+  const std::optional<EntryIndex::Block> block = index_.BlockAt(inside);
+  if (block) {
+    const Result<std::vector<EntryRef>> entries = LoadBlock(*block);
+    if (!entries.ok()) return entries.status();
+    if (EntryRef found = FindAt(*entries, inside)) return found;
+  }
+  return Status::NotFound("no entry at position " + std::to_string(inside.value()));
+}
+
+Result<std::vector<EntryRef>> FileLogStore::ReadRange(LogIndex from, LogIndex to,
+                                                      std::size_t max_bytes) {
+  std::vector<EntryRef> found;
+  std::vector<EntryRef> loaded;  // the block last read
+  std::size_t bytes = 0;
+  for (LogIndex index = from; index < to; ++index) {
+    EntryRef entry = cache_.FindIndex(index);
+    if (!entry) {
+      if (loaded.empty() || index > loaded.back()->index) {
+        const std::optional<EntryIndex::Block> block = index_.BlockOf(index);
+        if (!block) break;  // behind the end, or before the beginning
+        Result<std::vector<EntryRef>> entries = LoadBlock(*block);
+        if (!entries.ok() && found.empty()) return entries.status();
+        if (!entries.ok()) break;
+        loaded = std::move(entries).value();
+      }
+      entry = loaded[static_cast<std::size_t>(index.value() - loaded.front()->index.value())];
+    }
+    bytes += entry->size();
+    if (!found.empty() && bytes > max_bytes) break;
+    found.push_back(std::move(entry));
+  }
+  if (found.empty()) return Status::NotFound("no entry " + std::to_string(from.value()));
+  return found;
+}
+
+Status FileLogStore::Close() {
+  TRIAD_RETURN_IF_ERROR(Sync());
+  IgnoreError(WriteCheckpoint(), "derived: without it the next start scans more");
+  if (vote_.written_unsynced) {
+    VoteRecord record = vote_;
+    record.written_unsynced = false;  // all of it is synced now
+    TRIAD_RETURN_IF_ERROR(SaveVote(std::move(record)));
+  }
+  preparer_.Stop();
+  broken_ = Status::Unavailable("the store is closed");
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LogStore>> LogStore::Open(FileSystem& fs, LogStoreOptions options,
+                                                 const StoreStamp& stamp) {
+  if (options.segment_bytes == 0 || options.segment_bytes % 8 != 0) {
+    return Status::InvalidArgument("segment size must be a multiple of 8");
+  }
+  Result<std::unique_ptr<StoreGuard>> guard = StoreGuard::Lock(fs, options.dir);
+  if (!guard.ok()) return guard.status();
+  const Result<bool> made = (*guard)->CheckStamp(stamp);
+  if (!made.ok()) return made.status();
+  if (!*made) {
+    TRIAD_RETURN_IF_ERROR(MakeStoreFiles(fs, options.dir));
+    TRIAD_RETURN_IF_ERROR((*guard)->WriteStamp(stamp));
+  }
+  Result<RecoveredStore> recovered = StoreRecovery(fs, options).Run();
+  if (!recovered.ok()) return recovered.status();
+  auto store = std::make_unique<FileLogStore>(fs, std::move(options), std::move(guard).value());
+  TRIAD_RETURN_IF_ERROR(store->Start(std::move(recovered).value()));
+  return std::unique_ptr<LogStore>(std::move(store));
+}
+
+}  // namespace triad::dledger

@@ -1,0 +1,132 @@
+#include "dledger/log/slot_files.h"
+
+#include <utility>
+
+#include "common/byte_order.h"
+
+namespace triad::dledger {
+namespace {
+
+constexpr std::uint8_t kRecovering = 1;
+constexpr std::uint8_t kWrittenUnsynced = 2;
+
+void PutString(std::string_view value, std::string* out) {
+  AppendBe16(out, static_cast<std::uint16_t>(value.size()));
+  out->append(value);
+}
+
+bool TakeString(std::string_view* in, std::string* value) {
+  if (in->size() < 2) return false;
+  const std::size_t size = LoadBe16(in->data());
+  if (in->size() < 2 + size) return false;
+  value->assign(in->substr(2, size));
+  in->remove_prefix(2 + size);
+  return true;
+}
+
+std::string EncodeVote(const VoteRecord& record) {
+  std::string out;
+  AppendBe64(&out, record.hard_state.term.value());
+  out.push_back(static_cast<char>((record.recovering ? kRecovering : 0) |
+                                  (record.written_unsynced ? kWrittenUnsynced : 0)));
+  PutString(record.hard_state.voted_for.value(), &out);
+  PutString(record.boot_id, &out);
+  return out;
+}
+
+std::optional<VoteRecord> DecodeVote(std::string_view in) {
+  if (in.size() < 9) return std::nullopt;
+  VoteRecord record;
+  record.hard_state.term = Term(LoadBe64(in.data()));
+  const auto flags = static_cast<std::uint8_t>(in[8]);
+  record.recovering = (flags & kRecovering) != 0;
+  record.written_unsynced = (flags & kWrittenUnsynced) != 0;
+  in.remove_prefix(9);
+  std::string voted_for;
+  if (!TakeString(&in, &voted_for) || !TakeString(&in, &record.boot_id)) return std::nullopt;
+  record.hard_state.voted_for = PeerId(std::move(voted_for));
+  return record;
+}
+
+PhysicalOffset LoadOffset(const char* at) {
+  return PhysicalOffset(static_cast<std::int64_t>(LoadBe64(at)));
+}
+
+}  // namespace
+
+Status CreateSlotFile(FileSystem& fs, const std::string& path) {
+  Result<std::unique_ptr<File>> file = fs.Open(path, OpenFlags{.create = true, .truncate = true});
+  if (!file.ok()) return file.status();
+  SlotPair slots(file->get());
+  TRIAD_RETURN_IF_ERROR(slots.Clear());
+  return (*file)->SyncAll();
+}
+
+Result<std::unique_ptr<VoteFile>> VoteFile::Open(FileSystem& fs, const std::string& path) {
+  Result<std::unique_ptr<File>> file = fs.Open(path, OpenFlags{.create = true});
+  if (!file.ok()) return file.status();
+  std::unique_ptr<VoteFile> vote(new VoteFile(std::move(file).value()));
+  TRIAD_RETURN_IF_ERROR(vote->slots_.Load());
+  if (vote->slots_.valid()) vote->record_ = DecodeVote(vote->slots_.content());
+  return vote;
+}
+
+Status VoteFile::Save(const VoteRecord& record) {
+  const std::string content = EncodeVote(record);
+  if (content.size() > kSlotContentMax) {
+    return Status::InvalidArgument("peer id too long: " + record.hard_state.voted_for.value());
+  }
+  TRIAD_RETURN_IF_ERROR(slots_.Write(content));
+  TRIAD_RETURN_IF_ERROR(file_->SyncAll());
+  record_ = record;
+  return {};
+}
+
+Result<std::unique_ptr<SyncedFile>> SyncedFile::Open(FileSystem& fs, const std::string& path) {
+  Result<std::unique_ptr<File>> file = fs.Open(path, OpenFlags{.create = true});
+  if (!file.ok()) return file.status();
+  std::unique_ptr<SyncedFile> synced(new SyncedFile(std::move(file).value()));
+  TRIAD_RETURN_IF_ERROR(synced->slots_.Load());
+  const std::string_view content = synced->slots_.content();
+  if (synced->slots_.valid() && content.size() == 25) {
+    SyncedRecord record{.synced = LoadOffset(content.data()), .cut = std::nullopt};
+    if (content[8] != 0) {
+      record.cut = RecordedCut{.from = LoadOffset(content.data() + 9),
+                               .to = LoadOffset(content.data() + 17)};
+    }
+    synced->record_ = record;
+  }
+  return synced;
+}
+
+Status SyncedFile::Write(const SyncedRecord& record) {
+  std::string content;
+  AppendBe64(&content, static_cast<std::uint64_t>(record.synced.value()));
+  const RecordedCut cut = record.cut.value_or(RecordedCut{});
+  content.push_back(record.cut ? 1 : 0);
+  AppendBe64(&content, static_cast<std::uint64_t>(cut.from.value()));
+  AppendBe64(&content, static_cast<std::uint64_t>(cut.to.value()));
+  TRIAD_RETURN_IF_ERROR(slots_.Write(content));
+  record_ = record;
+  return {};
+}
+
+Status SyncedFile::WriteHint(PhysicalOffset synced) {
+  return Write(SyncedRecord{.synced = synced, .cut = std::nullopt});
+}
+
+Status SyncedFile::RecordCut(PhysicalOffset synced, RecordedCut cut) {
+  TRIAD_RETURN_IF_ERROR(Write(SyncedRecord{.synced = synced, .cut = cut}));
+  return file_->SyncAll();
+}
+
+Status SyncedFile::ClearCut(PhysicalOffset synced) {
+  // Both slots: were the newer one lost later, the older must not bring the cut back.
+  for (int i = 0; i < 2; ++i) {
+    TRIAD_RETURN_IF_ERROR(Write(SyncedRecord{.synced = synced, .cut = std::nullopt}));
+    TRIAD_RETURN_IF_ERROR(file_->SyncAll());
+  }
+  return {};
+}
+
+}  // namespace triad::dledger

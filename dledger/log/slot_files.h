@@ -1,0 +1,79 @@
+// VoteFile and SyncedFile: the two small files beside the segments that survive any crash.
+//
+// Both are a SlotPair in a file of their own, made whole when the store is made. VoteFile: term,
+// vote, the recovering mark, and under which boot of the machine the log was written without sync;
+// durable when Save returns. SyncedFile: the synced-through hint and the recorded cut. Owner: disk
+// thread. Source: testing.md rules G, H, I.
+
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/file_system.h"
+#include "common/ids.h"
+#include "common/status.h"
+#include "dledger/log/slot_pair.h"
+#include "dledger/raft/types.h"
+
+namespace triad::dledger {
+
+struct VoteRecord {
+  HardState hard_state;
+  bool recovering = false;
+  bool written_unsynced = false;  // entries are acknowledged before they are synced
+  std::string boot_id;            // of the machine, at the last start
+
+  bool operator==(const VoteRecord&) const = default;
+};
+
+// The zeroing of [from, to) that is not finished.
+struct RecordedCut {
+  PhysicalOffset from;
+  PhysicalOffset to;
+};
+
+struct SyncedRecord {
+  PhysicalOffset synced;  // everything before it was durable when this was written
+  std::optional<RecordedCut> cut;
+};
+
+// Makes an empty slot file, synced; the caller syncs the directory.
+Status CreateSlotFile(FileSystem& fs, const std::string& path);
+
+class VoteFile {
+ public:
+  // record() is empty when both slots are bad or the file is gone.
+  static Result<std::unique_ptr<VoteFile>> Open(FileSystem& fs, const std::string& path);
+
+  const std::optional<VoteRecord>& record() const { return record_; }
+  Status Save(const VoteRecord& record);  // durable on return
+
+ private:
+  explicit VoteFile(std::unique_ptr<File> file) : file_(std::move(file)), slots_(file_.get()) {}
+
+  const std::unique_ptr<File> file_;
+  SlotPair slots_;
+  std::optional<VoteRecord> record_;
+};
+
+class SyncedFile {
+ public:
+  static Result<std::unique_ptr<SyncedFile>> Open(FileSystem& fs, const std::string& path);
+
+  const std::optional<SyncedRecord>& record() const { return record_; }
+  Status WriteHint(PhysicalOffset synced);                   // not synced
+  Status RecordCut(PhysicalOffset synced, RecordedCut cut);  // durable on return
+  Status ClearCut(PhysicalOffset synced);                    // durable on return, in both slots
+
+ private:
+  explicit SyncedFile(std::unique_ptr<File> file) : file_(std::move(file)), slots_(file_.get()) {}
+  Status Write(const SyncedRecord& record);
+
+  const std::unique_ptr<File> file_;
+  SlotPair slots_;
+  std::optional<SyncedRecord> record_;
+};
+
+}  // namespace triad::dledger

@@ -1,0 +1,229 @@
+#include "dledger/log/store_recovery.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dledger/log/checkpoint.h"
+
+namespace triad::dledger {
+namespace {
+
+// Names this boot of the machine; empty where there is none.
+std::string BootId(FileSystem& fs) {
+  Result<std::string> id = ReadFile(fs, "/proc/sys/kernel/random/boot_id");
+  if (!id.ok()) return {};
+  std::string text = std::move(id).value();
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\0')) text.pop_back();
+  return text.substr(0, 64);
+}
+
+}  // namespace
+
+Status MakeStoreFiles(FileSystem& fs, const std::string& dir) {
+  const Result<std::vector<DirEntry>> names = fs.List(dir);
+  if (!names.ok()) return names.status();
+  for (const DirEntry& name : *names) {  // of an attempt that did not finish
+    if (ParseSegmentName(name.name)) TRIAD_RETURN_IF_ERROR(fs.Remove(dir + "/" + name.name));
+  }
+  TRIAD_RETURN_IF_ERROR(CreateSlotFile(fs, dir + "/vote"));
+  TRIAD_RETURN_IF_ERROR(CreateSlotFile(fs, dir + "/synced"));
+  const Result<std::shared_ptr<SegmentFile>> first =
+      SegmentFile::Create(fs, dir, PhysicalOffset(0));
+  if (!first.ok()) return first.status();
+  TRIAD_RETURN_IF_ERROR(fs.SyncDir(dir));
+  Result<std::unique_ptr<VoteFile>> vote = VoteFile::Open(fs, dir + "/vote");
+  if (!vote.ok()) return vote.status();
+  TRIAD_RETURN_IF_ERROR((*vote)->Save(VoteRecord{}));
+  Result<std::unique_ptr<SyncedFile>> synced = SyncedFile::Open(fs, dir + "/synced");
+  if (!synced.ok()) return synced.status();
+  return (*synced)->ClearCut(PhysicalOffset(0));
+}
+
+Result<RecoveredStore> StoreRecovery::Run() {
+  TRIAD_RETURN_IF_ERROR(OpenFiles());
+  TRIAD_RETURN_IF_ERROR(FinishRecordedCut());
+  LoadCheckpoint();
+  TRIAD_RETURN_IF_ERROR(Judge());
+  TRIAD_RETURN_IF_ERROR(MakeDurable());
+  TRIAD_RETURN_IF_ERROR(DropSparePrepared());
+  TRIAD_RETURN_IF_ERROR(SaveVote());
+  return std::move(store_);
+}
+
+Status StoreRecovery::OpenFiles() {
+  const std::string& dir = options_.dir;
+  Result<SegmentMap> segments = OpenSegments(fs_, dir);
+  if (!segments.ok()) return segments.status();
+  store_.files.segments = std::move(segments).value();
+  Result<std::unique_ptr<VoteFile>> vote = VoteFile::Open(fs_, dir + "/vote");
+  if (!vote.ok()) return vote.status();
+  store_.files.vote = std::move(vote).value();
+  Result<std::unique_ptr<SyncedFile>> synced = SyncedFile::Open(fs_, dir + "/synced");
+  if (!synced.ok()) return synced.status();
+  store_.files.synced = std::move(synced).value();
+  const std::optional<VoteRecord>& record = store_.files.vote->record();
+  if (!record) LOG(ERROR) << dir << "/vote is damaged: this peer begins recovering";
+  recovering_ = !record || record->recovering;
+  return {};
+}
+
+Status StoreRecovery::FinishRecordedCut() {
+  SyncedFile& synced = *store_.files.synced;
+  const std::optional<SyncedRecord> record = synced.record();
+  if (!record) return {};
+  hint_ = record->synced;
+  if (!record->cut) return {};
+  TRIAD_RETURN_IF_ERROR(
+      ZeroRange(fs_, options_.dir, record->cut->from, record->cut->to, &store_.files.segments));
+  return synced.ClearCut(hint_);
+}
+
+void StoreRecovery::LoadCheckpoint() {
+  const std::string path = options_.dir + "/checkpoint";
+  const Result<std::string> bytes = ReadFile(fs_, path);
+  if (!bytes.ok()) {
+    if (bytes.status().code() != StatusCode::kNotFound) {
+      LOG(WARNING) << path << ": " << bytes.status() << "; scanning the whole log";
+    }
+    return;
+  }
+  std::optional<LogOutline> outline = DecodeCheckpoint(*bytes);
+  if (outline && CheckpointFits(*outline, store_.files.segments)) {
+    store_.outline = std::move(*outline);
+  } else {
+    LOG(WARNING) << path << " does not fit the log; scanning the whole log";
+  }
+}
+
+Status StoreRecovery::Judge() {
+  SegmentMap& segments = store_.files.segments;
+  const Status stopped = ScanEntries(segments, &store_.outline);
+  const LogTail& tail = store_.outline.tail;
+  window_ = LastWindow(segments);
+  Remains remains = LookBehind(segments, tail, window_ ? window_->end : tail.position);
+  if (stopped.code() == StatusCode::kIoError || !segments.contains(tail.segment_base)) {
+    remains.unreadable = true;
+  }
+  state_ = JudgeTail(tail, remains, hint_, window_);
+  const bool no_hint = !store_.files.synced->record();
+  if (no_hint) state_ = TailState::kCorrupt;
+  if (state_ == TailState::kCorrupt) {
+    recovering_ = true;
+    store_.untrusted_remains = true;
+    LOG(ERROR) << options_.dir << ": the log is damaged behind entry "
+               << (tail.next_index - 1).value() << " at position " << tail.position << " ("
+               << (no_hint ? "the synced file is damaged" : stopped.ToString())
+               << "), below what was synced; nothing is cut, this peer begins recovering and "
+                  "copies the rest from the others";
+    return {};
+  }
+  if (state_ == TailState::kClean) return {};
+  if (recovering_) {
+    store_.untrusted_remains = true;
+    return {};
+  }
+  LOG(WARNING) << options_.dir << ": cutting a torn tail at position " << tail.position << " ("
+               << stopped << ")";
+  return CutTornTail(remains);
+}
+
+Status StoreRecovery::CutTornTail(const Remains& remains) {
+  const PhysicalOffset durable = window_ ? std::max(hint_, window_->begin) : hint_;
+  const PhysicalOffset from = store_.outline.tail.position;
+  TRIAD_RETURN_IF_ERROR(
+      store_.files.synced->RecordCut(durable, RecordedCut{.from = from, .to = remains.end}));
+  TRIAD_RETURN_IF_ERROR(ZeroRange(fs_, options_.dir, from, remains.end, &store_.files.segments));
+  return store_.files.synced->ClearCut(durable);
+}
+
+// What was read may so far stand in the page cache only, even after a sync that failed in the last
+// life: written again and synced, it is durable.
+Status StoreRecovery::MakeDurable() {
+  const PhysicalOffset end = store_.outline.tail.position;
+  const PhysicalOffset durable = window_ ? std::max(hint_, window_->begin) : hint_;
+  for (const auto& [base, segment_end] : store_.outline.segment_ends) {
+    if (segment_end <= durable) continue;
+    TRIAD_RETURN_IF_ERROR(
+        Rewrite(*store_.files.segments.at(base), std::max(base, durable), segment_end));
+  }
+  store_.synced = end;
+  store_.hint = std::max(durable, end);
+  if (state_ == TailState::kCorrupt) return {};
+  TRIAD_RETURN_IF_ERROR(store_.files.synced->ClearCut(end));
+  if (store_.untrusted_remains) return {};
+  // A window that reaches behind the end would make the next torn tail look like corruption.
+  for (const auto& [base, segment] : store_.files.segments) {
+    const std::optional<SyncWindow> window = segment->window();
+    if (!window || window->end <= end) continue;
+    TRIAD_RETURN_IF_ERROR(segment->ClearWindows());
+    TRIAD_RETURN_IF_ERROR(segment->Sync());
+  }
+  return {};
+}
+
+Status StoreRecovery::Rewrite(SegmentFile& segment, PhysicalOffset begin, PhysicalOffset end) {
+  std::string buffer(kZeroChunkBytes, '\0');
+  while (begin < end) {
+    const std::int64_t left = end - begin;
+    const auto size = static_cast<std::size_t>(std::min<std::int64_t>(left, kZeroChunkBytes));
+    const Result<std::size_t> n = segment.Read(begin, std::span<char>(buffer.data(), size));
+    if (!n.ok()) return n.status();
+    if (*n != size) return Status::Corruption(segment.path() + " became shorter");
+    const std::string_view bytes(buffer.data(), size);
+    TRIAD_RETURN_IF_ERROR(segment.Write(begin, std::span<const std::string_view>(&bytes, 1)));
+    begin += static_cast<std::int64_t>(size);
+  }
+  return segment.Sync();
+}
+
+// Behind the last segment at most one is kept: the next, if it begins where this peer expects it.
+Status StoreRecovery::DropSparePrepared() {
+  SegmentMap& segments = store_.files.segments;
+  const PhysicalOffset base = store_.outline.tail.segment_base;
+  if (!segments.contains(base)) {
+    // Nothing but the first segment can be missing here; recovering, it is filled again.
+    Result<std::shared_ptr<SegmentFile>> made = SegmentFile::Create(fs_, options_.dir, base);
+    if (!made.ok()) return made.status();
+    segments.emplace(base, std::move(made).value());
+    return fs_.SyncDir(options_.dir);
+  }
+  if (store_.untrusted_remains) return {};
+  const PhysicalOffset expected = base + static_cast<std::int64_t>(options_.segment_bytes);
+  bool removed = false;
+  for (auto it = segments.upper_bound(base); it != segments.end();) {
+    if (it->first == expected) {
+      store_.next = it->second;
+      ++it;
+      continue;
+    }
+    TRIAD_RETURN_IF_ERROR(fs_.Remove(it->second->path()));
+    it = segments.erase(it);
+    removed = true;
+  }
+  if (store_.next) segments.erase(expected);
+  return removed ? fs_.SyncDir(options_.dir) : Status::Ok();
+}
+
+Status StoreRecovery::SaveVote() {
+  VoteRecord record = store_.files.vote->record().value_or(VoteRecord{});
+  const std::string boot_id = BootId(fs_);
+  const bool empty = store_.outline.tail.next_index == LogIndex(1);
+  if (record.written_unsynced && (boot_id.empty() || boot_id != record.boot_id) && !empty) {
+    LOG(ERROR) << options_.dir << ": the machine was restarted while flushDiskType=ASYNC_FLUSH was "
+               << "in force: acknowledged messages behind position " << hint_
+               << " may be missing here; this peer begins recovering";
+    recovering_ = true;
+  }
+  record.recovering = recovering_;
+  record.written_unsynced = !options_.sync;
+  record.boot_id = boot_id;
+  store_.vote = record;
+  return store_.files.vote->Save(record);
+}
+
+}  // namespace triad::dledger
