@@ -19,6 +19,7 @@
 #include "common/file_system.h"
 #include "common/ids.h"
 #include "common/status.h"
+#include "dledger/peer/peer_address.h"
 #include "dledger/raft/types.h"
 
 namespace triad::dledger {
@@ -48,6 +49,7 @@ struct LeaderInfo {
                                       // empty = unknown
   bool ready = false;                 // this peer leads and has applied its own no-op: it may serve
   bool recovering = false;
+  bool operator==(const LeaderInfo&) const = default;
 };
 
 // The replicated application (the broker). Each call names its thread.
@@ -62,16 +64,10 @@ class Application {
   // own entry is in flight.
   virtual void OnLeaderChange(const LeaderInfo& info) = 0;
   // Apply thread. Committed entries in order, each index exactly once per start (from
-  // first_unapplied on).
+  // NodeOptions::applied + 1 on): no-op and membership entries too.
   virtual void Apply(std::span<const EntryRef> entries) = 0;
   // Apply thread, when idle and at least every 100 ms: flush timers.
   virtual void OnApplyIdle() {}
-};
-
-struct PeerAddress {
-  PeerId id;
-  std::string host;
-  std::uint16_t port = 0;
 };
 
 struct NodeOptions {
@@ -84,6 +80,7 @@ struct NodeOptions {
   std::string bind_address = "0.0.0.0";
   std::uint64_t segment_bytes = 1u << 30;
   std::size_t cache_bytes = 64u << 20;
+  std::uint64_t prepare_bytes = 64u << 20;  // of the log, written ahead of its tail
   bool sync_flush = true;
   std::chrono::milliseconds heartbeat{50};
   std::chrono::milliseconds election_min{300};

@@ -1,0 +1,64 @@
+// DiskThread: writes and syncs what the core decided, in order.
+//
+// Owner of the log store's writer side: its one thread. Whole batches are swapped in; one Sync
+// covers all appends taken together. A failed write or sync ends the process (rule F). Without
+// sync_flush an append counts as done when written and is synced every 10 ms; votes, cuts and marks
+// are synced all the same. Bounds: none of its own; what may be un-synced is bounded by the leader
+// (log_driver.h) and by the core's in-flight limit.
+
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "dledger/log/log_store.h"
+#include "dledger/raft/types.h"
+
+namespace triad::dledger {
+
+class DiskThread {
+ public:
+  struct Events {
+    std::function<void(Token)> on_done;  // disk thread: everything up to the token is durable
+    std::function<void()> on_written;    // disk thread, behind each batch
+  };
+  // `log` outlives it.
+  DiskThread(LogStore& log, bool sync_flush, Events events);
+  ~DiskThread();
+
+  void Start();
+  // Any thread. Takes the content, in order.
+  void Push(std::vector<StorageOp>* ops);
+  // Does what is queued, syncs, joins. Idempotent.
+  void Stop();
+
+ private:
+  void Run();
+  // Waits for work; false when stopped and nothing is left.
+  bool Take(std::vector<StorageOp>* batch);
+  void Execute(const std::vector<StorageOp>& batch);
+  void ExecuteOne(const StorageOp& op);
+  void WriteCollected();
+  void SyncNow();
+
+  LogStore& log_;
+  const bool sync_flush_;
+  const Events events_;
+  std::thread thread_;
+
+  // The disk thread's own.
+  std::vector<EntryRef> collected_;  // appends of neighbouring operations, one gather-write
+  bool is_dirty_ = false;            // appended and not synced
+  std::chrono::steady_clock::time_point synced_at_{};
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<StorageOp> queue_;
+  bool stopping_ = false;
+};
+
+}  // namespace triad::dledger

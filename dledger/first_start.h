@@ -1,0 +1,39 @@
+// FirstStart: whether a peer with an empty store may vote.
+//
+// Pure. Owner: the log thread. A peer whose disk is empty may have voted and acknowledged before it
+// was wiped, so it asks everybody first: one with a log means this peer is recovering; all answered
+// and all are empty means a new group; somebody missing means wait, unless the operator named them.
+// An answer is good for the rest of this start: whoever votes here later, this peer did not vote
+// before. Size: the peers.
+// Source: architecture.md §3, "First start".
+
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "common/ids.h"
+
+namespace triad::dledger {
+
+class FirstStart {
+ public:
+  enum class Decision { kWait, kMayVote, kRecovering };
+
+  // `others`: every peer but this one. `without`: those nobody waits for.
+  FirstStart(const std::vector<PeerId>& others, const std::vector<PeerId>& without);
+
+  void OnAnswer(const PeerId& peer, bool has_log);
+  Decision decision() const;
+  std::vector<PeerId> missing() const;
+
+ private:
+  struct Answer {
+    bool is_needed = true;
+    std::optional<bool> has_log;
+  };
+  std::map<PeerId, Answer> answers_;
+};
+
+}  // namespace triad::dledger

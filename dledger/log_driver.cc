@@ -1,0 +1,482 @@
+#include "dledger/log_driver.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+
+#include "dledger/membership_codec.h"
+
+namespace triad::dledger {
+namespace {
+
+constexpr std::chrono::seconds kMissingPeersInterval{5};
+
+std::vector<PeerId> Ids(const std::vector<PeerAddress>& peers) {
+  std::vector<PeerId> ids;
+  for (const PeerAddress& peer : peers) ids.push_back(peer.id);
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+std::vector<PeerId> Without(std::vector<PeerId> ids, const PeerId& self) {
+  std::erase(ids, self);
+  return ids;
+}
+
+std::string Joined(const std::vector<PeerId>& ids) {
+  std::string text;
+  for (const PeerId& id : ids) text += (text.empty() ? "" : ", ") + id.value();
+  return text;
+}
+
+int Ticks(std::chrono::milliseconds time) {
+  return std::max(1, static_cast<int>(time.count() / kTickMs));
+}
+
+CoreConfig ConfigFor(const NodeOptions& options) {
+  CoreConfig config;
+  config.self = options.self;
+  config.initial_membership.voters = Ids(options.peers);
+  config.heartbeat_ticks = Ticks(options.heartbeat);
+  config.election_ticks_min = Ticks(options.election_min);
+  config.election_ticks_max = Ticks(options.election_max);
+  return config;
+}
+
+bool IsVirgin(const Recovered& recovered) {
+  return recovered.last_index == LogIndex(0) && recovered.hard_state == HardState{} &&
+         !recovered.recovering;
+}
+
+}  // namespace
+
+LogDriver::LogDriver(const NodeOptions& options, const Clock& clock, Recovered recovered,
+                     const LogTail& tail, Application* application, Hands* hands)
+    : options_(options),
+      clock_(clock),
+      recovered_(std::move(recovered)),
+      application_(application),
+      hands_(hands),
+      first_start_(Without(Ids(options.peers), options.self), options.bootstrap_without),
+      tail_(tail),
+      applied_(options.applied) {
+  CHECK(application_ != nullptr);
+  CHECK(hands_ != nullptr);
+  log_clock_.Raise(tail.last_store_time_ms);
+}
+
+LogDriver::~LogDriver() = default;
+
+std::vector<PeerId> LogDriver::OtherPeers() const {
+  return Without(Ids(options_.peers), options_.self);
+}
+
+void LogDriver::Begin() {
+  asked_at_ = clock_.MonoNow();
+  log_clock_.Sample(options_.self, clock_.WallNowMs(), asked_at_);
+  if (IsVirgin(recovered_) && options_.peers.size() > 1) {
+    info_.recovering = false;
+    DecideFirstStart();
+    return;
+  }
+  StartCore();
+}
+
+void LogDriver::DecideFirstStart() {
+  switch (first_start_.decision()) {
+    case FirstStart::Decision::kWait: {
+      const TimePoint now = clock_.MonoNow();
+      if (now - asked_at_ < kMissingPeersInterval) return;
+      asked_at_ = now;
+      LOG(WARNING)
+          << "first start of " << options_.self << ": waiting for "
+          << Joined(first_start_.missing())
+          << ". An empty store may vote only when every peer has answered; when one is gone "
+             "for good, start with --bootstrap-without ID.";
+      return;
+    }
+    case FirstStart::Decision::kRecovering:
+      LOG(WARNING) << "the store of " << options_.self
+                   << " is empty, but another peer has a log: recovering from the group; no vote "
+                      "until that is done";
+      recovered_.recovering = true;
+      break;
+    case FirstStart::Decision::kMayVote:
+      if (options_.applied > LogIndex(0)) {
+        LOG(FATAL) << "this peer's state holds entries up to " << options_.applied
+                   << ", but no peer of the group has a log. Restore the logs from a backup, or "
+                      "start all peers with empty store directories.";
+      }
+      LOG(INFO) << "first start: all peers' stores are empty, a new group begins";
+      break;
+  }
+  StartCore();
+}
+
+void LogDriver::StartCore() {
+  CHECK(core_ == nullptr);
+  if (recovered_.recovering) {
+    recovered_.recovery_nonce = hands_->Random();
+    // On the disk before anything that arrives from now on: the disk thread keeps the order.
+    StorageOp mark;
+    mark.recovering = true;
+    hands_->Store(std::move(mark));
+  }
+  info_.recovering = recovered_.recovering;
+  info_.term = recovered_.hard_state.term;
+  core_ = std::make_unique<Core>(ConfigFor(options_), std::move(recovered_), hands_->Random());
+  core_->set_membership_decoder(&DecodeMembershipEntry);
+  PublishInfo();
+}
+
+void LogDriver::OnTicks(int count) {
+  const TimePoint now = clock_.MonoNow();
+  log_clock_.Sample(options_.self, clock_.WallNowMs(), now);
+  reads_.Expire(now);
+  ExpireTransfers();
+  if (core_ == nullptr) {
+    DecideFirstStart();
+    return;
+  }
+  for (int i = 0; i < count; ++i) Step(Tick{});
+}
+
+void LogDriver::OnHello(const Hello& hello) {
+  client_addresses_[hello.from] = hello.client_address;
+  if (core_ == nullptr) {
+    first_start_.OnAnswer(hello.from, hello.has_log);
+    DecideFirstStart();
+    return;
+  }
+  PublishInfo();
+}
+
+void LogDriver::OnMessage(const PeerId& from, Message message, std::int64_t wall_ms) {
+  log_clock_.Sample(from, wall_ms, clock_.MonoNow());
+  if (core_ != nullptr) Step(MessageIn{.from = from, .message = std::move(message)});
+}
+
+void LogDriver::OnDisconnected(const PeerId& peer) {
+  if (core_ != nullptr) Step(Disconnected{peer});
+}
+
+void LogDriver::OnStorageDone(Token token) {
+  if (core_ == nullptr || token == 0) return;
+  while (!unsynced_.empty() && unsynced_.front().first <= token) {
+    unsynced_bytes_ -= unsynced_.front().second;
+    unsynced_.pop_front();
+  }
+  Step(StorageDone{token});
+}
+
+void LogDriver::OnLoaded(Loaded loaded) {
+  Step(std::move(loaded));
+}
+
+void LogDriver::OnTailLoaded(EntryRef last) {
+  is_tail_loading_ = false;
+  if (last == nullptr || is_tail_known_ || last->index != core_->last_index()) return;
+  if (last->term != core_->last_term()) return;
+  tail_ = TailAfter(*last);
+  is_tail_known_ = true;
+}
+
+void LogDriver::OnApplied(LogIndex applied) {
+  applied_ = std::max(applied_, applied);
+  MaybeReady();
+  reads_.OnApplied(applied_);
+}
+
+void LogDriver::OnRead(PendingRead read) {
+  if (!is_leader()) {
+    read.done(Status::NotLeader(info_.leader.value()));
+    return;
+  }
+  reads_.Add(std::move(read));
+}
+
+void LogDriver::OnTransfer(const PeerId& to, TimePoint deadline, std::function<void(Status)> done) {
+  if (!is_leader()) {
+    done(Status::NotLeader(info_.leader.value()));
+    return;
+  }
+  const std::vector<PeerId>& voters = core_->membership().voters;
+  const bool is_voter = std::find(voters.begin(), voters.end(), to) != voters.end();
+  if (to == options_.self) {
+    done(Status::Ok());
+  } else if (voters.size() < 2) {
+    done(Status::Unavailable("no other voter in this group"));
+  } else if (!to.empty() && !is_voter) {
+    done(Status::InvalidArgument("'" + to.value() + "' is not a voter of this group"));
+  } else if (transfers_.size() >= kTransfersMax) {
+    done(Status::Busy("too many transfers wait"));
+  } else {
+    transfers_.push_back(PendingTransfer{.deadline = deadline, .done = std::move(done)});
+    Step(TransferLeadership{to});
+  }
+}
+
+void LogDriver::ExpireTransfers() {
+  if (transfers_.empty()) return;
+  const TimePoint now = clock_.MonoNow();
+  std::vector<PendingTransfer> waiting = std::exchange(transfers_, {});
+  for (PendingTransfer& transfer : waiting) {
+    if (transfer.deadline > now) {
+      transfers_.push_back(std::move(transfer));
+    } else {
+      transfer.done(Status::TimedOut("no other peer leads yet"));
+    }
+  }
+}
+
+// ---- the core's words ----
+
+void LogDriver::Step(Input input) {
+  core_->Step(input, &output_);
+  Execute();
+}
+
+void LogDriver::Execute() {
+  Output output = std::exchange(output_, Output{});
+  for (StorageOp& op : output.storage) {
+    Record(op);
+    hands_->Store(std::move(op));
+  }
+  for (Envelope& envelope : output.messages) {
+    hands_->Send(envelope.to, std::move(envelope.message));
+  }
+  for (LoadRequest& load : output.loads) hands_->Load(std::move(load));
+  if (output.committed) {
+    hands_->Commit(*output.committed, window_.Commit(*output.committed), core_->durable_index());
+  }
+  if (output.soft) OnSoftState(*output.soft);
+  for (const ReadReady& read : output.reads) reads_.OnReady(read.context, read.index);
+  if (!output.reads.empty()) reads_.OnApplied(applied_);
+  for (const std::uint64_t context : output.reads_failed) {
+    reads_.OnFailed(context, Status::NotLeader(info_.leader.value()));
+  }
+  wants_first_ = wants_first_ || output.want_noop;
+}
+
+void LogDriver::Record(const StorageOp& op) {
+  if (op.truncate_from) {
+    window_.TruncateFrom(*op.truncate_from);
+    const EntryRef last = window_.last();
+    is_tail_known_ = last != nullptr;
+    if (last != nullptr) tail_ = TailAfter(*last);
+  }
+  if (op.append.empty()) return;
+  std::size_t bytes = 0;
+  for (const EntryRef& entry : op.append) {
+    bytes += entry->size();
+    window_.Append(entry);
+  }
+  unsynced_.emplace_back(op.token, bytes);
+  unsynced_bytes_ += bytes;
+  tail_ = TailAfter(*op.append.back());
+  is_tail_known_ = true;
+  log_clock_.Raise(tail_.last_store_time_ms);
+}
+
+void LogDriver::OnSoftState(const SoftState& soft) {
+  const bool goes_on =
+      soft.role == Role::kLeader && soft.term == info_.term && info_.role == Role::kLeader;
+  info_.role = soft.role;
+  info_.term = soft.term;
+  info_.leader = soft.leader;
+  info_.recovering = soft.recovering;
+  if (!goes_on) {
+    info_.ready = false;
+    first_index_ = LogIndex(0);
+    wants_first_ = false;
+  }
+  if (soft.role != Role::kLeader) {
+    reads_.FailFresh(Status::NotLeader(info_.leader.value()));
+    if (!soft.leader.empty()) {
+      for (PendingTransfer& transfer : std::exchange(transfers_, {})) transfer.done(Status::Ok());
+    }
+  }
+  PublishInfo();
+}
+
+void LogDriver::PublishInfo() {
+  info_.leader_client_address.clear();
+  if (info_.leader == options_.self) {
+    info_.leader_client_address = options_.client_address;
+  } else if (const auto found = client_addresses_.find(info_.leader);
+             found != client_addresses_.end()) {
+    info_.leader_client_address = found->second;
+  }
+  if (info_ == published_) return;
+  published_ = info_;
+  hands_->Publish(info_);
+  application_->OnLeaderChange(info_);
+}
+
+// ---- leading ----
+
+bool LogDriver::is_leader() const {
+  return core_ != nullptr && core_->role() == Role::kLeader;
+}
+
+void LogDriver::EndTurn() {
+  if (!is_leader()) return;
+  if (wants_first_) ProposeFirst();
+  while (MayBuild()) {
+    if (!BuildOne()) is_awake_ = false;
+  }
+  StartReads();
+}
+
+void LogDriver::ProposeFirst() {
+  if (!is_tail_known_) {
+    if (!is_tail_loading_) hands_->LoadTail(core_->last_index());
+    is_tail_loading_ = true;
+    return;
+  }
+  CHECK_EQ(tail_.next_index, core_->last_index() + 1);
+  wants_first_ = false;
+  EntryRef entry = MakeFirst();
+  first_index_ = entry->index;
+  Step(Propose{std::move(entry)});
+}
+
+EntryRef LogDriver::MakeFirst() {
+  std::string payload;
+  EntryType type = EntryType::kNoop;
+  if (core_->last_index() == LogIndex(0)) {
+    type = EntryType::kMembership;
+    Membership membership = core_->membership();
+    membership.group_id = hands_->Random();
+    payload = EncodeMembership(membership);
+    LOG(INFO) << "group '" << options_.group << "' begins with id " << membership.group_id
+              << " and voters " << Joined(membership.voters);
+  }
+  RollIfNeeded(EntryBytes(payload.size()), options_.segment_bytes, &tail_);
+  return MakeEntry(core_->term(), type, LogTimeMs(), std::move(payload), &tail_);
+}
+
+bool LogDriver::MayBuild() const {
+  return is_awake_ && info_.ready && is_leader() && !core_->transferring() &&
+         unsynced_bytes_ < kUnsyncedBytesMax && unsynced_.size() < kUnsyncedWritesMax &&
+         window_.uncommitted_bytes() < kUncommittedBytesMax &&
+         window_.uncommitted() < kUncommittedEntriesMax && !hands_->IsDiskFull();
+}
+
+BuildContext LogDriver::ContextAt(const LogTail& tail) {
+  BuildContext context;
+  context.term = core_->term();
+  context.index = tail.next_index;
+  context.payload_position = tail.position + static_cast<std::int64_t>(kEntryHeaderBytes);
+  context.at_segment_start = tail.position == tail.segment_base;
+  context.store_time_ms = LogTimeMs();
+  std::size_t rest = kMaxEntryBytes;
+  if (!context.at_segment_start) {
+    const std::int64_t left =
+        tail.segment_base - tail.position + static_cast<std::int64_t>(options_.segment_bytes);
+    rest = std::min(rest, static_cast<std::size_t>(std::max<std::int64_t>(left, 0)));
+  }
+  rest &= ~std::size_t{7};
+  context.room_bytes = rest > kEntryHeaderBytes ? rest - kEntryHeaderBytes : 0;
+  return context;
+}
+
+bool LogDriver::BuildOne() {
+  LogTail tail = tail_;
+  BuildContext context = ContextAt(tail);
+  std::string payload;
+  BuildResult result = BuildResult::kDoesNotFit;
+  if (context.room_bytes > 0) result = application_->Build(context, &payload);
+  if (result == BuildResult::kDoesNotFit && !context.at_segment_start) {
+    RollIfNeeded(options_.segment_bytes, options_.segment_bytes, &tail);
+    context = ContextAt(tail);
+    payload.clear();
+    result = application_->Build(context, &payload);
+  }
+  CHECK(result != BuildResult::kDoesNotFit)
+      << "an entry may have " << context.room_bytes << " bytes, the application wants more";
+  if (result == BuildResult::kNothing) return false;
+  CHECK_LE(payload.size(), context.room_bytes);
+  tail_ = tail;
+  EntryRef entry =
+      MakeEntry(context.term, EntryType::kBatch, context.store_time_ms, std::move(payload), &tail_);
+  CHECK_EQ(entry->payload_position(), context.payload_position);
+  Step(Propose{std::move(entry)});
+  return true;
+}
+
+void LogDriver::StartReads() {
+  // Before the no-op is applied there is nothing this leader may say about the log.
+  while (info_.ready && is_leader() && reads_.wants_round()) {
+    Step(ReadIndexRequest{reads_.StartRound()});
+  }
+}
+
+void LogDriver::MaybeReady() {
+  if (!is_leader() || info_.ready || first_index_ == LogIndex(0) || applied_ < first_index_) return;
+  info_.ready = true;
+  is_awake_ = true;
+  PublishInfo();
+}
+
+// ---- answers ----
+
+void LogDriver::Fail(const Status& why) {
+  reads_.FailAll(why);
+  for (PendingTransfer& transfer : std::exchange(transfers_, {})) transfer.done(why);
+}
+
+Hello LogDriver::OwnState() const {
+  Hello hello;
+  hello.client_address = options_.client_address;
+  if (core_ == nullptr) return hello;
+  hello.last_index = core_->last_index();
+  hello.recovering = core_->recovering();
+  hello.has_log =
+      core_->last_index() > LogIndex(0) || core_->term() > Term(0) || core_->recovering();
+  return hello;
+}
+
+std::uint64_t LogDriver::group_id() const {
+  if (core_ != nullptr) return core_->membership().group_id;
+  return recovered_.memberships.empty() ? 0 : recovered_.memberships.back().second.group_id;
+}
+
+std::int64_t LogDriver::LogTimeMs() {
+  const std::vector<PeerId>& voters =
+      core_ != nullptr ? core_->membership().voters : Ids(options_.peers);
+  return log_clock_.Now(voters, clock_.MonoNow());
+}
+
+std::string LogDriver::NotReadyReason() const {
+  if (info_.ready) return hands_->IsDiskFull() ? "no disk space for the log" : "";
+  if (core_ == nullptr) return "first start: waiting for " + Joined(first_start_.missing());
+  if (core_->recovering()) return "recovering: fetching the log from the group";
+  if (is_leader()) return "new leader: applying the log";
+  if (info_.leader.empty()) return "no leader";
+  return "follower of " + info_.leader.value();
+}
+
+void LogDriver::FillStatus(NodeStatus* status) const {
+  status->leader = info_;
+  status->group_id = group_id();
+  status->not_ready_reason = NotReadyReason();
+  for (const PeerId& id : OtherPeers()) {
+    NodeStatus::Peer peer;
+    peer.id = id;
+    const auto found = client_addresses_.find(id);
+    if (found != client_addresses_.end()) peer.client_address = found->second;
+    status->peers.push_back(std::move(peer));
+  }
+  if (core_ == nullptr) return;
+  status->last_index = core_->last_index();
+  status->commit_index = core_->commit_index();
+  status->voters = core_->membership().voters;
+  for (const PeerProgress& progress : core_->progress()) {
+    for (NodeStatus::Peer& peer : status->peers) {
+      if (peer.id == progress.peer) peer.match = progress.match;
+    }
+  }
+}
+
+}  // namespace triad::dledger

@@ -1,0 +1,141 @@
+// LogDriver: everything the log thread does, without the thread: steps the core, carries out what
+// it says, builds entries as leader, answers reads and transfers, decides the first start.
+//
+// No socket, file, thread or lock: the world is behind Hands. Owner: the log thread; every call is
+// there, and each public On... call is followed by EndTurn once the caller has no more at hand.
+// Bounds: a leader builds while less than kUnsyncedBytesMax are un-synced, less than
+// kUncommittedBytesMax and kUncommittedEntriesMax un-committed; kTransfersMax callers of a
+// transfer. Source: architecture.md §3..§6.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/clock.h"
+#include "dledger/entry_window.h"
+#include "dledger/first_start.h"
+#include "dledger/log/entry_codec.h"
+#include "dledger/log_clock.h"
+#include "dledger/node.h"
+#include "dledger/peer/peer_codec.h"
+#include "dledger/raft/core.h"
+#include "dledger/read_queue.h"
+
+namespace triad::dledger {
+
+inline constexpr std::size_t kUnsyncedBytesMax = 32u << 20;
+inline constexpr std::size_t kUnsyncedWritesMax = 16;
+inline constexpr std::size_t kUncommittedBytesMax = 32u << 20;
+inline constexpr std::size_t kUncommittedEntriesMax = 256;
+inline constexpr std::size_t kTransfersMax = 64;
+
+// What the driver may do to the world. Called on the log thread.
+class Hands {
+ public:
+  virtual ~Hands() = default;
+  virtual void Send(const PeerId& to, Message message) = 0;
+  // Queues; EndTurn is followed by one hand-over.
+  virtual void Store(StorageOp op) = 0;
+  virtual void Load(LoadRequest request) = 0;      // answered by OnLoaded
+  virtual void LoadTail(LogIndex last_index) = 0;  // answered by OnTailLoaded
+  virtual void Commit(LogIndex upto, std::vector<EntryRef> entries, LogIndex durable) = 0;
+  virtual void Publish(const LeaderInfo& info) = 0;  // it changed; before the application hears
+  virtual std::uint64_t Random() = 0;                // not 0; unpredictable
+  virtual bool IsDiskFull() = 0;
+};
+
+class LogDriver {
+ public:
+  // `recovered` with applied filled in. All pointers outlive it.
+  LogDriver(const NodeOptions& options, const Clock& clock, Recovered recovered,
+            const LogTail& tail, Application* application, Hands* hands);
+  ~LogDriver();
+
+  // First call: a peer with a log, or alone, goes on at once; others ask around first.
+  void Begin();
+  void OnTicks(int count);
+  void OnHello(const Hello& hello);
+  void OnMessage(const PeerId& from, Message message, std::int64_t wall_ms);
+  void OnDisconnected(const PeerId& peer);
+  void OnStorageDone(Token token);
+  void OnLoaded(Loaded loaded);
+  void OnTailLoaded(EntryRef last);  // null: could not be read
+  void OnApplied(LogIndex applied);
+  void OnWake() { is_awake_ = true; }
+  void OnRead(PendingRead read);
+  void OnTransfer(const PeerId& to, TimePoint deadline, std::function<void(Status)> done);
+  // Builds, starts reads. After any of the above.
+  void EndTurn();
+  // Answers everybody who waits.
+  void Fail(const Status& why);
+
+  Hello OwnState() const;
+  std::uint64_t group_id() const;
+  std::int64_t LogTimeMs();
+  // All but what only the store and the transport know.
+  void FillStatus(NodeStatus* status) const;
+
+ private:
+  struct PendingTransfer {
+    TimePoint deadline;
+    std::function<void(Status)> done;
+  };
+
+  void DecideFirstStart();
+  void StartCore();
+  void Step(Input input);
+  void Execute();
+  void Record(const StorageOp& op);
+  void OnSoftState(const SoftState& soft);
+  void ProposeFirst();
+  EntryRef MakeFirst();
+  bool MayBuild() const;
+  bool BuildOne();
+  BuildContext ContextAt(const LogTail& tail);
+  void StartReads();
+  void MaybeReady();
+  void ExpireTransfers();
+  void PublishInfo();
+  std::string NotReadyReason() const;
+  bool is_leader() const;
+  std::vector<PeerId> OtherPeers() const;
+
+  const NodeOptions options_;
+  const Clock& clock_;
+  Recovered recovered_;
+  Application* const application_;
+  Hands* const hands_;
+  std::unique_ptr<Core> core_;  // null until the first start is decided
+  FirstStart first_start_;
+  TimePoint asked_at_;  // last line about missing peers
+  Output output_;
+
+  LogTail tail_;
+  bool is_tail_known_ = true;
+  bool is_tail_loading_ = false;
+  EntryWindow window_;
+  std::deque<std::pair<Token, std::size_t>> unsynced_;  // appends in flight
+  std::size_t unsynced_bytes_ = 0;
+  LogIndex applied_;
+
+  bool wants_first_ = false;  // elected; the no-op is not proposed yet
+  LogIndex first_index_;      // of this leadership's first entry; 0 = not proposed
+  bool is_awake_ = false;     // something may wait for Build
+  LogClock log_clock_;
+  ReadQueue reads_;
+  std::vector<PendingTransfer> transfers_;
+
+  LeaderInfo info_;
+  LeaderInfo published_;
+  std::map<PeerId, std::string> client_addresses_;
+};
+
+}  // namespace triad::dledger

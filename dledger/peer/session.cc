@@ -1,0 +1,154 @@
+#include "dledger/peer/session.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace triad::dledger {
+namespace {
+
+constexpr std::size_t kBufferBytes = 256u << 10;  // grows to one frame, and back
+constexpr std::size_t kReadBytesMin = 64u << 10;
+
+std::string AddressOf(const asio::ip::tcp::socket& socket) {
+  asio::error_code error;
+  const asio::ip::tcp::endpoint endpoint = socket.remote_endpoint(error);
+  return error ? "?" : endpoint.address().to_string();
+}
+
+}  // namespace
+
+PeerSession::PeerSession(asio::ip::tcp::socket socket, Handshake& handshake, const Owner& owner)
+    : socket_(std::move(socket)),
+      timer_(socket_.get_executor()),
+      handshake_(handshake),
+      owner_(owner),
+      from_address_(AddressOf(socket_)) {}
+
+void PeerSession::Start() {
+  asio::error_code ignored;
+  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+  timer_.expires_after(kHelloTimeout);
+  timer_.async_wait([self = shared_from_this()](const asio::error_code& error) {
+    if (!error && !self->closed_ && self->peer_.empty()) self->End("no hello");
+  });
+  Read();
+}
+
+void PeerSession::Read() {
+  if (begin_ == end_) {
+    begin_ = end_ = 0;
+    if (buffer_.size() != kBufferBytes) std::string(kBufferBytes, '\0').swap(buffer_);
+  }
+  const Result<std::size_t> frame_bytes =
+      FrameSize(std::string_view(buffer_).substr(begin_, end_ - begin_));
+  const std::size_t wanted = frame_bytes.ok() ? *frame_bytes : 0;
+  const std::size_t room_needed = std::max(kReadBytesMin, wanted - std::min(wanted, end_ - begin_));
+  if (buffer_.size() - end_ < room_needed) {
+    buffer_.erase(0, begin_);
+    end_ -= begin_;
+    begin_ = 0;
+    buffer_.resize(std::max(kBufferBytes, end_ + room_needed));
+  }
+  socket_.async_read_some(
+      asio::buffer(buffer_.data() + end_, buffer_.size() - end_),
+      [self = shared_from_this()](const asio::error_code& error, std::size_t count) {
+        if (self->closed_) return;
+        if (error) {
+          self->End(error.message());
+          return;
+        }
+        self->OnBytes(count);
+      });
+}
+
+void PeerSession::OnBytes(std::size_t count) {
+  end_ += count;
+  const std::shared_ptr<PeerSession> alive = shared_from_this();
+  const bool goes_on = TakeFrames();
+  handshake_.events().OnEventsEnd();
+  if (goes_on && !closed_) Read();
+}
+
+bool PeerSession::TakeFrames() {
+  while (!closed_) {
+    const std::string_view unparsed = std::string_view(buffer_).substr(begin_, end_ - begin_);
+    const Result<std::size_t> size = FrameSize(unparsed);
+    if (!size.ok()) {
+      End(size.status().ToString());
+      return false;
+    }
+    if (*size == 0 || unparsed.size() < *size) return true;
+    Result<PeerFrame> frame = DecodeFrame(unparsed.substr(0, *size));
+    begin_ += *size;
+    if (!frame.ok()) {
+      handshake_.LogRefusal(from_address_, "bad frame: " + frame.status().ToString());
+      End(frame.status().ToString());
+      return false;
+    }
+    if (!OnFrame(std::move(frame).value())) return false;
+  }
+  return false;
+}
+
+bool PeerSession::OnFrame(PeerFrame frame) {
+  if (const Hello* hello = std::get_if<Hello>(&frame.body)) {
+    if (peer_.empty()) return OnHello(*hello, frame.group_id);
+    End("a second hello");
+    return false;
+  }
+  if (peer_.empty()) {
+    End("it did not say hello");
+    return false;
+  }
+  if (!handshake_.GroupIdFits(frame.group_id)) {
+    handshake_.LogRefusal(peer_.value(),
+                          "its group id is another one: " + std::to_string(frame.group_id));
+    End("foreign group id");
+    return false;
+  }
+  handshake_.events().OnMessage(peer_, std::move(std::get<Message>(frame.body)), frame.wall_ms);
+  return !closed_;
+}
+
+bool PeerSession::OnHello(const Hello& hello, std::uint64_t group_id) {
+  const std::string refusal = handshake_.Check(hello, group_id);
+  answer_ = EncodeFrameHead(handshake_.OwnHello(hello.from, refusal));
+  asio::async_write(socket_, asio::buffer(answer_),
+                    [self = shared_from_this(), refused = !refusal.empty()](
+                        const asio::error_code& error, std::size_t /*count*/) {
+                      if (!self->closed_ && (error || refused)) self->End("refused");
+                    });
+  if (!refusal.empty()) {
+    handshake_.LogRefusal("at " + from_address_, "refused: " + refusal);
+    return false;  // ends behind the answer
+  }
+  timer_.cancel();
+  peer_ = hello.from;
+  owner_.on_welcome(this);
+  handshake_.events().OnHello(hello);
+  return !closed_;
+}
+
+void PeerSession::End(const std::string& why) {
+  if (closed_) return;
+  const std::shared_ptr<PeerSession> alive = shared_from_this();
+  VLOG(1) << "connection from " << (peer_.empty() ? from_address_ : peer_.value())
+          << " ends: " << why;
+  Close();
+  owner_.on_end(this);
+  if (peer_.empty()) return;
+  handshake_.events().OnDisconnected(peer_);
+  handshake_.events().OnEventsEnd();
+}
+
+void PeerSession::Close() {
+  if (closed_) return;
+  closed_ = true;
+  asio::error_code ignored;
+  timer_.cancel();
+  socket_.close(ignored);
+}
+
+}  // namespace triad::dledger

@@ -1,0 +1,91 @@
+// PeerTransport: the connections between the peers of one group.
+//
+// Each peer dials every other one and sends on the connection it dialled; what it accepted it only
+// reads. A Hello goes both ways first; a foreign group, group id or peer is refused loudly
+// (rate-limited), another peer list is one warning. Lost connections are dialled again after
+// 20..500 ms, names resolved each time. Messages to a peer that is not connected are dropped: Raft
+// repeats what matters. Owner: the thread that runs `io` (the log thread); every call and every
+// event is there.
+// Bounds: kOutBytesMax un-sent per peer (beyond: dropped), kSessionsMax accepted connections
+// (beyond: closed), frames as in peer_codec.h. Bad bytes close the connection.
+
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/ids.h"
+#include "common/status.h"
+#include "dledger/peer/peer_address.h"
+#include "dledger/peer/peer_codec.h"
+
+namespace asio {
+class io_context;
+}
+
+namespace triad::dledger {
+
+inline constexpr std::size_t kOutBytesMax = 48u << 20;
+inline constexpr std::size_t kSessionsMax = 128;
+inline constexpr std::chrono::milliseconds kBackoffMin{20};
+inline constexpr std::chrono::milliseconds kBackoffMax{500};
+inline constexpr std::chrono::milliseconds kDialTimeout{2000};   // resolve, connect, Hello
+inline constexpr std::chrono::milliseconds kHelloTimeout{2000};  // of an accepted connection
+
+struct TransportOptions {
+  std::string group;
+  PeerId self;
+  std::vector<PeerAddress> peers;  // with self
+  std::string bind_address = "0.0.0.0";
+};
+
+// Who uses the transport. Calls come on the owner thread, never from inside Send or Flush.
+class PeerEvents {
+ public:
+  virtual ~PeerEvents() = default;
+  // This peer's state for a Hello: client_address, has_log, last_index, recovering. The transport
+  // fills in the rest.
+  virtual Hello OwnState() = 0;
+  virtual std::uint64_t OwnGroupId() = 0;  // 0 = none yet
+  // A handshake with hello.from succeeded, in either direction.
+  virtual void OnHello(const Hello& hello) = 0;
+  virtual void OnMessage(const PeerId& from, Message message, std::int64_t wall_ms) = 0;
+  // A connection that had its handshake is gone, in either direction.
+  virtual void OnDisconnected(const PeerId& peer) = 0;
+  // Behind one or more of the events above: the moment to act on them together.
+  virtual void OnEventsEnd() = 0;
+};
+
+class PeerTransport {
+ public:
+  // Binds the port of `options.self`. Errors: kUnavailable (in use; which), kInvalidArgument.
+  // `io`, `clock` and `events` outlive the transport.
+  static Result<std::unique_ptr<PeerTransport>> Listen(asio::io_context& io, const Clock& clock,
+                                                       TransportOptions options,
+                                                       PeerEvents* events);
+  ~PeerTransport();
+  PeerTransport(const PeerTransport&) = delete;
+  PeerTransport& operator=(const PeerTransport&) = delete;
+
+  // Accepts and dials from now on.
+  void Start();
+  // Queues; Flush puts on the wire what was queued since.
+  void Send(const PeerId& to, Message message);
+  void Flush();
+  // What we dialled stands and said Hello.
+  bool connected(const PeerId& peer) const;
+  // Closes everything; no event afterwards. Idempotent.
+  void Close();
+
+ private:
+  struct Parts;
+  explicit PeerTransport(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace triad::dledger
