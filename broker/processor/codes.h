@@ -10,6 +10,8 @@ namespace triad::broker {
 
 // Request, peer to peer: a client's request, wrapped (dispatcher.h).
 inline constexpr std::int32_t kForwardRequest = 60001;
+// Request, made by a peer for itself: create a consumer group and its retry topic.
+inline constexpr std::int32_t kEnsureGroupRequest = 60003;
 // Response, from the other peer or from a handler to the gate: nothing was done, somebody else
 // leads. Never reaches a client.
 inline constexpr std::int32_t kNotLeaderResponse = 60002;
