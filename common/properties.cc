@@ -227,4 +227,68 @@ const Properties::Entry* Properties::Find(const std::string& key) const {
   return found == entries_.end() ? nullptr : &found->second;
 }
 
+namespace {
+
+std::string Escaped(std::string_view text, std::string_view specials) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '\t': out += "\\t"; continue;
+      case '\n': out += "\\n"; continue;
+      case '\r': out += "\\r"; continue;
+      case '\f': out += "\\f"; continue;
+      default: break;
+    }
+    const bool leading_blank = c == ' ' && out.empty();
+    if (leading_blank || specials.find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string Assignment(const std::string& key, const std::string& value) {
+  return Escaped(key, "\\=:#! ") + "=" + Escaped(value, "\\") + "\n";
+}
+
+bool Continues(std::string_view line) {
+  std::size_t backslashes = 0;
+  while (backslashes < line.size() && line[line.size() - 1 - backslashes] == '\\') ++backslashes;
+  return backslashes % 2 == 1;
+}
+
+}  // namespace
+
+Result<std::string> SetInPropertiesText(std::string_view text,
+                                        const std::map<std::string, std::string>& changes) {
+  const Result<Properties> parsed = Properties::Parse(text);
+  if (!parsed.ok()) return parsed.status();
+  std::map<int, const std::map<std::string, std::string>::value_type*> by_line;
+  std::string appended;
+  for (const auto& change : changes) {
+    const Properties::Entry* entry = parsed->Find(change.first);
+    if (entry != nullptr) {
+      by_line[entry->line] = &change;
+    } else {
+      appended += Assignment(change.first, change.second);
+    }
+  }
+  std::string out;
+  bool replaced = false;  // the line before was replaced, and it continues on this one
+  for (int line = 1; !text.empty(); ++line) {
+    std::size_t end = text.find_first_of("\r\n");
+    if (end == std::string_view::npos) end = text.size();
+    const std::string_view content = text.substr(0, end);
+    const std::size_t line_end = text.substr(end, 2) == "\r\n" ? 2 : (end < text.size() ? 1 : 0);
+    const auto change = by_line.find(line);
+    if (change != by_line.end()) out += Assignment(change->second->first, change->second->second);
+    if (change == by_line.end() && !replaced) {
+      out.append(text.substr(0, end + line_end));
+      if (line_end == 0) out += '\n';
+    }
+    replaced = (replaced || change != by_line.end()) && Continues(content);
+    text.remove_prefix(end + line_end);
+  }
+  return out + appended;
+}
+
 }  // namespace triad

@@ -46,4 +46,9 @@ class Properties {
   bool had_bom_ = false;
 };
 
+// `text` with these assignments: the last line that set a key is replaced, a new key is appended;
+// comments and everything else stay. Errors: as Parse, for `text`.
+Result<std::string> SetInPropertiesText(std::string_view text,
+                                        const std::map<std::string, std::string>& changes);
+
 }  // namespace triad

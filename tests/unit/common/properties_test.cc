@@ -113,6 +113,20 @@ TEST(Properties, RemembersLinesAndOverwrittenKeys) {
   EXPECT_EQ(p.overwritten()[0].new_line, 6);
 }
 
+TEST(SetInPropertiesText, ReplacesTheLineInForceAndKeepsEverythingElse) {
+  const std::string text = "# port\r\nlistenPort=1\r\na = 1\\\n  2\nb=3\nlistenPort=2";
+  EXPECT_EQ(SetInPropertiesText(text, {{"listenPort", "3"}}).value(),
+            "# port\r\nlistenPort=1\r\na = 1\\\n  2\nb=3\nlistenPort=3\n");
+  EXPECT_EQ(SetInPropertiesText(text, {{"a", "x"}, {"new", "y"}}).value(),
+            "# port\r\nlistenPort=1\r\na=x\nb=3\nlistenPort=2\nnew=y\n");
+}
+
+TEST(SetInPropertiesText, WhatItWritesIsReadBack) {
+  const std::map<std::string, std::string> changes = {
+      {"a key", " lead\\ing\t= # !"}, {"b", ""}, {"c:d", "x y"}};
+  EXPECT_EQ(Parse(SetInPropertiesText("b=1\n", changes).value()), changes);
+}
+
 TEST(Properties, AnEmptyFileIsEmpty) {
   EXPECT_THAT(Parse(""), IsEmpty());
   EXPECT_THAT(Parse("\n \t\n\\\n\n"), IsEmpty());

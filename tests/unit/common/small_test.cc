@@ -1,4 +1,4 @@
-// Status, ids, clock and the log rate limiter.
+// Status, ids, clock, the log rate limiter and what mains do.
 
 #include <gtest/gtest.h>
 
@@ -8,6 +8,7 @@
 #include "common/ids.h"
 #include "common/log_rate_limiter.h"
 #include "common/mutant.h"
+#include "common/process.h"
 #include "common/status.h"
 
 namespace triad {
@@ -61,6 +62,23 @@ TEST(LogRateLimiter, LetsOneThroughPerIntervalAndCountsTheRest) {
   EXPECT_EQ(limiter.Allow(start + std::chrono::seconds(10)), std::optional<std::uint64_t>(0));
   EXPECT_EQ(SuppressedNote(0), "");
   EXPECT_EQ(SuppressedNote(2), " (2 more like this were left out)");
+}
+
+TEST(TranslateLongOptions, TurnsRocketMqsLongOptionsIntoLettersAndLeavesTheRest) {
+  std::string texts[] = {"prog", "--configFile", "a.conf", "--namesrvAddr=h:1", "--help", "--check",
+                         "-p",   "--",           "--help"};
+  char* argv[9];
+  for (int i = 0; i < 9; ++i) argv[i] = texts[i].data();
+  TranslateLongOptions(9, argv);
+  const char* expected[] = {"prog",    "-c", "a.conf", "-n=h:1", "-h",
+                            "--check", "-p", "--",     "--help"};
+  for (int i = 0; i < 9; ++i) EXPECT_STREQ(argv[i], expected[i]);
+}
+
+TEST(RaiseOpenFileLimit, ReachesTheHardLimit) {
+  const std::uint64_t limit = RaiseOpenFileLimit();
+  EXPECT_GE(limit, 1024u);
+  EXPECT_EQ(RaiseOpenFileLimit(), limit);
 }
 
 TEST(Mutant, IsNeverAliveInANormalBuild) {

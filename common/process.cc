@@ -1,0 +1,75 @@
+#include "common/process.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <string>
+#include <string_view>
+
+namespace triad {
+namespace {
+
+struct LongOption {
+  std::string_view name;
+  char letter;
+};
+constexpr LongOption kLongOptions[] = {
+    {"configFile", 'c'},           {"namesrvAddr", 'n'}, {"printConfigItem", 'p'},
+    {"printImportantConfig", 'm'}, {"help", 'h'},
+};
+
+sigset_t StopSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  return signals;
+}
+
+}  // namespace
+
+void TranslateLongOptions(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    std::string_view text = argv[i];
+    if (text == "--") return;
+    if (text.substr(0, 2) != "--") continue;
+    text.remove_prefix(2);
+    const std::string_view name = text.substr(0, text.find('='));
+    for (const LongOption& option : kLongOptions) {
+      if (name != option.name) continue;
+      auto* translated = new std::string(1, '-');  // argv keeps it for ever
+      *translated += option.letter;
+      *translated += text.substr(name.size());
+      argv[i] = translated->data();
+    }
+  }
+}
+
+std::uint64_t RaiseOpenFileLimit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  if (limit.rlim_cur < limit.rlim_max) {
+    rlimit raised = limit;
+    raised.rlim_cur = limit.rlim_max;
+    if (::setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
+  }
+  return limit.rlim_cur;
+}
+
+void HoldStopSignals() {
+  const sigset_t signals = StopSignals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+}
+
+int WaitForStopSignal() {
+  const sigset_t signals = StopSignals();
+  int number = 0;
+  while (sigwait(&signals, &number) != 0) {
+  }
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  return number;
+}
+
+}  // namespace triad
