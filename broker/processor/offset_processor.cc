@@ -1,0 +1,142 @@
+#include "broker/processor/offset_processor.h"
+
+#include <utility>
+
+#include "broker/processor/response.h"
+#include "remoting/headers.h"
+
+namespace triad::broker {
+namespace {
+
+constexpr std::chrono::milliseconds kBudget{2500};
+// Of our own client: the token of the lock under which it consumed.
+constexpr std::string_view kFenceField = "fenceToken";
+constexpr std::string_view kSetZeroField = "setZeroIfNotFound";
+
+remoting::Command WithOffset(const remoting::Command& request, std::int64_t offset) {
+  remoting::Command response = Success(request);
+  remoting::OffsetResponse header;
+  header.offset = offset;
+  header.Encode(&response.ext);
+  return response;
+}
+
+remoting::Command NotFound(const remoting::Command& request) {
+  return remoting::Command::ResponseTo(request, remoting::kQueryNotFound,
+                                       "Not found, maybe this group consumer boot first");
+}
+
+}  // namespace
+
+void OffsetProcessor::Register(Dispatcher* dispatcher) {
+  dispatcher->RegisterForLeader(
+      remoting::kQueryConsumerOffset, LeaderGate::Silent(kBudget),
+      [this](RequestPtr request, Reply reply) { OnQuery(request, reply); });
+  auto policy = LeaderGate::For(kBudget, remoting::kServiceNotAvailable);
+  policy.repeatable = true;
+  dispatcher->RegisterForLeader(
+      remoting::kUpdateConsumerOffset, policy,
+      [this](RequestPtr request, Reply reply) { OnUpdate(request, reply); });
+}
+
+void OffsetProcessor::OnQuery(const RequestPtr& request, const Reply& reply) {
+  auto header = remoting::QueryConsumerOffsetRequest::Decode(request->command.ext);
+  if (!header.ok()) {
+    reply(ResponseOf(request->command, header.status()));
+    return;
+  }
+  const TopicQueue queue{Topic(header->topic), QueueId(header->queue_id)};
+  const GroupQueue key{GroupName(header->consumer_group), queue};
+  context_.offsets.Query(
+      key, request->arrived + kBudget,
+      [this, request, reply, queue](const Result<std::optional<QueueOffset>>& stored) {
+        if (!stored.ok()) {
+          if (stored.status().code() == StatusCode::kNotLeader) {
+            reply(NotLeaderResponse(request->command));
+          }
+          return;  // silence: any error would be read as "nothing stored"
+        }
+        if (stored.value().has_value()) {
+          reply(WithOffset(request->command, stored.value()->value()));
+        } else {
+          AnswerWithoutStored(request, reply, queue);
+        }
+      });
+}
+
+void OffsetProcessor::AnswerWithoutStored(const RequestPtr& request, const Reply& reply,
+                                          const TopicQueue& queue) {
+  const std::string* set_zero = request->command.ext.Find(kSetZeroField);
+  if (set_zero != nullptr && !set_zero->empty() &&
+      !request->command.ext.BoolOr(kSetZeroField, true)) {
+    reply(NotFound(request->command));
+    return;
+  }
+  const QueueRange range = context_.store.RangeOf(queue);
+  if (range.max.value() == 0) {  // never written: 0 is right whatever comes next
+    reply(WithOffset(request->command, 0));
+    return;
+  }
+  if (range.min.value() > 0) {
+    reply(NotFound(request->command));
+    return;
+  }
+  const auto units = context_.store.queues().ReadNow(queue, QueueOffset(0), 1);
+  if (units && !units->empty()) {
+    AnswerByDistance(request, reply, units->front());
+    return;
+  }
+  const bool posted = context_.store.node().PostReader([this, request, reply, queue] {
+    auto read = context_.store.queues().Read(queue, QueueOffset(0), 1);
+    if (read.ok() && !read->empty()) {
+      AnswerByDistance(request, reply, read->front());
+    } else {
+      LOG(WARNING) << "offset query: message 0 of " << queue.topic << " queue " << queue.queue_id
+                   << " cannot be found: " << read.status();
+    }
+  });
+  LOG_IF(WARNING, !posted) << "offset query left unanswered: too many reads wait";
+}
+
+void OffsetProcessor::AnswerByDistance(const RequestPtr& request, const Reply& reply,
+                                       const QueueUnit& first) {
+  const std::int64_t end = context_.store.node().status().end_position.value();
+  const std::int64_t limit = memory_bytes_ / 100 * context_.config.in_memory_percent;
+  const bool in_memory = end - first.position.value() <= limit;
+  reply(in_memory ? WithOffset(request->command, 0) : NotFound(request->command));
+}
+
+void OffsetProcessor::OnUpdate(const RequestPtr& request, const Reply& reply) {
+  const remoting::Command& command = request->command;
+  auto header = remoting::UpdateConsumerOffsetRequest::Decode(command.ext);
+  auto token = command.ext.Int64Or(kFenceField, 0);
+  if (!header.ok() || !token.ok()) {
+    reply(ResponseOf(command, header.ok() ? token.status() : header.status()));
+    return;
+  }
+  if (header->queue_id < 0 || header->commit_offset < 0) {
+    reply(remoting::Command::ResponseTo(command, remoting::kInvalidParameter,
+                                        "queueId and commitOffset must not be negative"));
+    return;
+  }
+  OffsetCommit commit;
+  commit.key = {GroupName(header->consumer_group),
+                {Topic(header->topic), QueueId(header->queue_id)}};
+  commit.offset = QueueOffset(header->commit_offset);
+  commit.fence_token = static_cast<std::uint64_t>(token.value());
+  if (!context_.store.state().FindTopic(commit.key.queue.topic)) {
+    reply(remoting::Command::ResponseTo(command, remoting::kTopicNotExist,
+                                        "topic " + header->topic + " does not exist"));
+    return;
+  }
+  if (!context_.store.state().FindGroup(commit.key.group)) {
+    reply(remoting::Command::ResponseTo(command, remoting::kSubscriptionGroupNotExist,
+                                        "group " + header->consumer_group + " does not exist"));
+    return;
+  }
+  context_.offsets.Commit(
+      std::move(commit), request->arrived + kBudget,
+      [request, reply](const Status& status) { reply(ResponseOf(request->command, status)); });
+}
+
+}  // namespace triad::broker

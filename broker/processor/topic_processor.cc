@@ -1,0 +1,287 @@
+#include "broker/processor/topic_processor.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "broker/processor/names.h"
+#include "broker/processor/response.h"
+#include "broker/service/config_bodies.h"
+#include "remoting/bodies.h"
+
+namespace triad::broker {
+namespace {
+
+constexpr std::chrono::milliseconds kBudget{2500};
+constexpr std::chrono::milliseconds kRegisterBudget{1000};
+constexpr std::int32_t kQueuesMax = 65536;
+
+constexpr std::array<std::string_view, 4> kAttributes = {"queue.type", "cleanup.policy",
+                                                         "message.type", "reserve.time"};
+
+std::int64_t StoreTimeOfLast(MessageStore& store, const TopicQueue& queue, QueueOffset max) {
+  if (max.value() == 0) return 0;
+  auto units = store.queues().Read(queue, max - 1, 1);
+  if (!units.ok() || units->empty()) return 0;
+  auto message = store.ReadMessage(units->front());
+  if (!message.ok()) return 0;
+  auto view = ParseMessage(message->record, false);
+  return view.ok() ? view->store_time_ms : 0;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> ParseAttributeChanges(const std::string& text) {
+  std::map<std::string, std::string> changes;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const auto end = std::min(text.find(',', begin), text.size());
+    const std::string item(TrimBlanks(std::string_view(text).substr(begin, end - begin)));
+    begin = end + 1;
+    if (item.empty()) continue;
+    const auto equals = item.find('=');
+    changes[item.substr(0, equals)] = equals == std::string::npos ? "" : item.substr(equals + 1);
+  }
+  return changes;
+}
+
+Status ApplyAttributeChanges(const std::map<std::string, std::string>& changes, bool is_new_topic,
+                             std::map<std::string, std::string>* current) {
+  for (const auto& [signed_key, value] : changes) {
+    const char sign = signed_key.empty() ? ' ' : signed_key.front();
+    if (sign != '+' && sign != '-') {
+      return Status::Internal("kv string is invalid: " + signed_key +
+                              " begins with neither + nor -");
+    }
+    const std::string key = signed_key.substr(1);
+    if (std::find(kAttributes.begin(), kAttributes.end(), key) == kAttributes.end()) {
+      return Status::Internal("unsupported key: " + key);
+    }
+    if (sign == '-') {
+      if (is_new_topic) {
+        return Status::Internal("only add attribute is supported while creating topic. key: " +
+                                key);
+      }
+      current->erase(key);
+    } else {
+      (*current)[key] = value;
+    }
+  }
+  return Status::Ok();
+}
+
+void TopicProcessor::Register(Dispatcher* dispatcher) {
+  auto policy = LeaderGate::For(kBudget, remoting::kServiceNotAvailable);
+  policy.repeatable = true;
+  const auto for_leader = [&](std::int32_t code, auto method) {
+    dispatcher->RegisterForLeader(code, policy, [this, method](RequestPtr request, Reply reply) {
+      (this->*method)(request, reply);
+    });
+  };
+  const auto for_all = [&](std::int32_t code, auto method) {
+    dispatcher->Register(
+        code, [this, method](RequestPtr request, Reply reply) { (this->*method)(request, reply); });
+  };
+  for_leader(remoting::kUpdateAndCreateTopic, &TopicProcessor::OnUpdate);
+  for_leader(remoting::kUpdateAndCreateTopicList, &TopicProcessor::OnUpdateList);
+  for_leader(remoting::kDeleteTopicInBroker, &TopicProcessor::OnDelete);
+  for_leader(remoting::kGetTopicStatsInfo, &TopicProcessor::OnStats);
+  for_all(remoting::kGetAllTopicConfig, &TopicProcessor::OnGetAll);
+  for_all(remoting::kGetTopicConfig, &TopicProcessor::OnGet);
+  for_all(remoting::kGetSystemTopicListFromBroker, &TopicProcessor::OnSystemList);
+}
+
+Status TopicProcessor::CheckChange(const TopicConfig& topic) const {
+  const std::string& name = topic.name.value();
+  TRIAD_RETURN_IF_ERROR(CheckTopicName(name));
+  if (IsSystemTopic(context_.config, name)) {
+    return Status::InvalidArgument("The topic[" + name + "] is conflict with system topic.");
+  }
+  const auto in_range = [](std::int32_t queues) { return queues >= 0 && queues <= kQueuesMax; };
+  if (!in_range(topic.read_queues) || !in_range(topic.write_queues)) {
+    return Status::InvalidArgument("readQueueNums and writeQueueNums must be 0 to " +
+                                   std::to_string(kQueuesMax));
+  }
+  if (topic.perm < 0 || topic.perm > 15) {
+    return Status::InvalidArgument("perm must be 0 to 15: 4 = read, 2 = write");
+  }
+  return Status::Ok();
+}
+
+void TopicProcessor::OnUpdate(const RequestPtr& request, const Reply& reply) {
+  auto header = remoting::CreateTopicRequest::Decode(request->command.ext);
+  if (!header.ok()) {
+    reply(ResponseOf(request->command, header.status()));
+    return;
+  }
+  TopicConfig topic;
+  topic.name = Topic(header->topic);
+  topic.read_queues = header->read_queue_nums;
+  topic.write_queues = header->write_queue_nums;
+  topic.perm = header->perm;
+  topic.sys_flag = header->topic_sys_flag;
+  topic.order = header->order;
+  topic.multi_tag = header->topic_filter_type == "MULTI_TAG";
+  const auto known = context_.store.state().FindTopic(topic.name);
+  if (known) topic.attributes = known->attributes;
+  Status valid = CheckChange(topic);
+  if (valid.ok()) {
+    valid =
+        ApplyAttributeChanges(ParseAttributeChanges(header->attributes), !known, &topic.attributes);
+  }
+  if (!valid.ok()) {
+    reply(ResponseOf(request->command, valid));
+    return;
+  }
+  Put(request, reply, {std::move(topic)});
+}
+
+void TopicProcessor::OnUpdateList(const RequestPtr& request, const Reply& reply) {
+  auto body = remoting::TopicConfigList::Decode(request->command.body);
+  if (!body.ok()) {
+    reply(ResponseOf(request->command, body.status()));
+    return;
+  }
+  std::vector<TopicConfig> topics;
+  for (const remoting::TopicConfigBody& one : body->topics) {
+    TopicConfig topic = FromBody(one);
+    const auto known = context_.store.state().FindTopic(topic.name);
+    topic.attributes = known ? known->attributes : std::map<std::string, std::string>();
+    Status valid = CheckChange(topic);
+    if (valid.ok()) valid = ApplyAttributeChanges(one.attributes, !known, &topic.attributes);
+    if (!valid.ok()) {
+      reply(ResponseOf(request->command, valid));
+      return;
+    }
+    topics.push_back(std::move(topic));
+  }
+  Put(request, reply, std::move(topics));
+}
+
+void TopicProcessor::Put(const RequestPtr& request, const Reply& reply,
+                         std::vector<TopicConfig> topics) {
+  Proposal proposal;
+  for (TopicConfig& topic : topics) {
+    const auto known = context_.store.state().FindTopic(topic.name);
+    if (known) topic.created_position = known->created_position;
+    if (known && *known == topic) continue;
+    proposal.command.put_topics.push_back(std::move(topic));
+  }
+  if (proposal.command.put_topics.empty()) {
+    reply(Success(request->command));
+    return;
+  }
+  proposal.deadline = request->arrived + kBudget;
+  proposal.done = [this, request, reply](const AppendOutcome& outcome) {
+    if (!outcome.status.ok()) {
+      reply(ResponseOf(request->command, outcome.status));
+      return;
+    }
+    // Tools ask the name server for the route at once.
+    context_.registration.RegisterNow(kRegisterBudget,
+                                      [request, reply] { reply(Success(request->command)); });
+  };
+  context_.store.appender().Submit(std::move(proposal));
+}
+
+void TopicProcessor::OnDelete(const RequestPtr& request, const Reply& reply) {
+  auto header = remoting::TopicRequest::Decode(request->command.ext);
+  Status valid = header.status();
+  if (valid.ok() && header->topic.empty()) {
+    valid = Status::InvalidArgument("The specified topic is blank.");
+  }
+  if (valid.ok() && IsSystemTopic(context_.config, header->topic)) {
+    valid =
+        Status::InvalidArgument("The topic[" + header->topic + "] is conflict with system topic.");
+  }
+  if (!valid.ok()) {
+    reply(ResponseOf(request->command, valid));
+    return;
+  }
+  if (!context_.store.state().FindTopic(Topic(header->topic))) {
+    reply(Success(request->command));
+    return;
+  }
+  Proposal proposal;
+  proposal.command.delete_topics.push_back(Topic(header->topic));
+  proposal.deadline = request->arrived + kBudget;
+  proposal.done = [request, reply](const AppendOutcome& outcome) {
+    reply(ResponseOf(request->command, outcome.status));
+  };
+  context_.store.appender().Submit(std::move(proposal));
+}
+
+void TopicProcessor::OnGetAll(const RequestPtr& request, const Reply& reply) {
+  const auto term = context_.store.node().leader_info().term;
+  reply(SuccessWith(request->command,
+                    TopicTable(context_.store.state(), static_cast<std::int64_t>(term.value()),
+                               context_.config.broker_permission)
+                        .Encode()));
+}
+
+void TopicProcessor::OnGet(const RequestPtr& request, const Reply& reply) {
+  auto header = remoting::TopicRequest::Decode(request->command.ext);
+  if (!header.ok()) {
+    reply(ResponseOf(request->command, header.status()));
+    return;
+  }
+  const auto topic = context_.store.state().FindTopic(Topic(header->topic));
+  if (topic) {
+    reply(SuccessWith(request->command, ToBody(*topic).Encode()));
+  } else {
+    reply(remoting::Command::ResponseTo(request->command, remoting::kTopicNotExist,
+                                        "No topic in this broker. topic: " + header->topic));
+  }
+}
+
+void TopicProcessor::OnSystemList(const RequestPtr& request, const Reply& reply) {
+  remoting::TopicList list;
+  list.topic_list = SystemTopics(context_.config);
+  for (const TopicConfig& topic : context_.store.state().Topics()) {
+    const std::string& name = topic.name.value();
+    const bool listed =
+        std::find(list.topic_list.begin(), list.topic_list.end(), name) != list.topic_list.end();
+    if (!listed && IsSystemTopic(context_.config, name)) list.topic_list.push_back(name);
+  }
+  reply(SuccessWith(request->command, list.Encode()));
+}
+
+void TopicProcessor::OnStats(const RequestPtr& request, const Reply& reply) {
+  auto header = remoting::TopicRequest::Decode(request->command.ext);
+  if (!header.ok()) {
+    reply(ResponseOf(request->command, header.status()));
+    return;
+  }
+  const auto topic = context_.store.state().FindTopic(Topic(header->topic));
+  if (!topic) {
+    reply(remoting::Command::ResponseTo(request->command, remoting::kTopicNotExist,
+                                        "topic[" + header->topic + "] not exist"));
+    return;
+  }
+  // The time of each queue's last message may have to be read from a file.
+  const bool posted = context_.store.node().PostReader(
+      [this, request, reply, topic = *topic] { ReadStats(request, reply, topic); });
+  if (!posted) reply(ResponseOf(request->command, Status::Busy("too many reads wait")));
+}
+
+void TopicProcessor::ReadStats(const RequestPtr& request, const Reply& reply,
+                               const TopicConfig& topic) {
+  remoting::TopicStatsTable table;
+  const std::int32_t queues = std::max(topic.read_queues, topic.write_queues);
+  for (std::int32_t id = 0; id < queues; ++id) {
+    const TopicQueue queue{topic.name, QueueId(id)};
+    const QueueRange range = context_.store.RangeOf(queue);
+    remoting::MessageQueue key;
+    key.topic = topic.name.value();
+    key.broker_name = context_.config.broker_name;
+    key.queue_id = id;
+    remoting::TopicStatsTable::Item& item = table.offset_table[key];
+    item.min_offset = range.min.value();
+    item.max_offset = range.max.value();
+    if (range.max > range.min) {
+      item.last_update_timestamp_ms = StoreTimeOfLast(context_.store, queue, range.max);
+    }
+  }
+  reply(SuccessWith(request->command, table.Encode()));
+}
+
+}  // namespace triad::broker

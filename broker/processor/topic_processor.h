@@ -1,0 +1,48 @@
+// TopicProcessor: topics for administrators: create and change (17, 18), delete (215), list (21,
+// 305), one (351), statistics (202).
+//
+// Changes go through the log; they are answered when committed and told to the name servers. Reads
+// of the configuration are answered by any peer from its applied state; 202 by the leader. Thread:
+// safe on every thread. Source: wire.md §12, admin.md §2.5.
+
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "broker/processor/broker_context.h"
+#include "broker/processor/dispatcher.h"
+#include "remoting/headers.h"
+
+namespace triad::broker {
+
+class TopicProcessor {
+ public:
+  explicit TopicProcessor(BrokerContext& context) : context_(context) {}
+  void Register(Dispatcher* dispatcher);
+
+ private:
+  void OnUpdate(const RequestPtr& request, const Reply& reply);
+  void OnUpdateList(const RequestPtr& request, const Reply& reply);
+  void OnDelete(const RequestPtr& request, const Reply& reply);
+  void OnGetAll(const RequestPtr& request, const Reply& reply);
+  void OnGet(const RequestPtr& request, const Reply& reply);
+  void OnSystemList(const RequestPtr& request, const Reply& reply);
+  void OnStats(const RequestPtr& request, const Reply& reply);
+  void ReadStats(const RequestPtr& request, const Reply& reply, const TopicConfig& topic);
+
+  // Puts what differs from the state into the log, tells the name servers, answers.
+  void Put(const RequestPtr& request, const Reply& reply, std::vector<TopicConfig> topics);
+  Status CheckChange(const TopicConfig& topic) const;
+
+  BrokerContext& context_;
+};
+
+// Attribute changes "+k=v,-k2" (or keys with a sign in a map) applied to `current`.
+// Errors: kInternal (code 1 on the wire) naming the key.
+Status ApplyAttributeChanges(const std::map<std::string, std::string>& changes, bool is_new_topic,
+                             std::map<std::string, std::string>* current);
+std::map<std::string, std::string> ParseAttributeChanges(const std::string& text);
+
+}  // namespace triad::broker
