@@ -5,11 +5,13 @@
 // its checkpoint. Written by the apply thread; read by any thread. The newest units of a queue are
 // in memory (bounded); older ones are read from files: ReadNow answers only from memory, Read may
 // touch files (reader threads). Files: <dir>/<topic>/<queue>/<20-digit first unit byte>; none while
-// empty.
+// empty. Bounds: kRingUnitsMax units per queue and kRingUnitsTotalMax in all stay in memory, beside
+// a few for each queue. A write that fails while appending ends the process.
 
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,7 +37,8 @@ struct QueueRange {  // [min, max): readable, committed
 class ConsumeQueueStore {
  public:
   // Cuts every queue back to units in front of `checkpoint` (the rest may be torn); the caller
-  // replays from there.
+  // replays from there. kCorruption: a file is missing or short in front of the checkpoint; open it
+  // again with checkpoint 0 and replay everything. `fs` outlives the store.
   static Result<std::unique_ptr<ConsumeQueueStore>> Open(FileSystem& fs, const std::string& dir,
                                                          PhysicalOffset checkpoint);
   virtual ~ConsumeQueueStore() = default;
@@ -47,18 +50,24 @@ class ConsumeQueueStore {
   virtual void DeleteTopic(const Topic& topic) = 0;
   virtual Status WriteOut() = 0;  // buffered units to files, unsynced; bounded memory
   virtual Status SyncAll() = 0;   // then everything appended so far is in front of a checkpoint
+  // SyncAll in two steps, so that the apply thread need not wait for the disk: writes out, and
+  // returns the rest as a task for any one thread. When that returned OK, everything appended
+  // before PrepareSync is in front of a checkpoint. Tasks run in the order they were made.
+  virtual Result<std::function<Status()>> PrepareSync() = 0;
   // Retention: units of messages in front of `begin` are gone; min follows.
-  virtual void SetLogBegin(PhysicalOffset begin) = 0;
+  virtual Status SetLogBegin(PhysicalOffset begin) = 0;
 
   // ---- any thread ----
   virtual std::optional<QueueRange> Range(
       const TopicQueue& queue) const = 0;  // nullopt: never written here
-  // Up to `max_units` units from `from`, memory only. nullopt = not (all of the first unit) in
-  // memory: use Read.
+  // Up to `max_units` units from `from`, memory only. Empty outside of Range. nullopt = the first
+  // unit is not in memory: use Read.
   virtual std::optional<std::vector<QueueUnit>> ReadNow(const TopicQueue& queue, QueueOffset from,
                                                         std::size_t max_units) const = 0;
 
   // ---- reader threads ----
+  // As ReadNow; may be fewer than there are, at least one inside of Range. Errors: kNotFound (the
+  // topic was just deleted), kCorruption, kIoError.
   virtual Result<std::vector<QueueUnit>> Read(const TopicQueue& queue, QueueOffset from,
                                               std::size_t max_units) const = 0;
 };
