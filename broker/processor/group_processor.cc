@@ -1,0 +1,137 @@
+#include "broker/processor/group_processor.h"
+
+#include <utility>
+
+#include "broker/processor/names.h"
+#include "broker/processor/response.h"
+#include "broker/service/config_bodies.h"
+#include "remoting/bodies.h"
+#include "remoting/headers.h"
+
+namespace triad::broker {
+namespace {
+
+constexpr std::chrono::milliseconds kBudget{2500};
+
+Status CheckGroup(const GroupConfig& group) {
+  TRIAD_RETURN_IF_ERROR(CheckGroupName(group.name.value()));
+  if (group.retry_queue_nums < 0 || group.retry_queue_nums > 1024) {
+    return Status::InvalidArgument("retryQueueNums must be 0 to 1024");
+  }
+  if (group.retry_max_times < 0) {
+    return Status::InvalidArgument("retryMaxTimes must not be negative");
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+void GroupProcessor::Register(Dispatcher* dispatcher) {
+  auto policy = LeaderGate::For(kBudget, remoting::kServiceNotAvailable);
+  policy.repeatable = true;
+  const auto for_leader = [&](std::int32_t code, auto method) {
+    dispatcher->RegisterForLeader(code, policy, [this, method](RequestPtr request, Reply reply) {
+      (this->*method)(request, reply);
+    });
+  };
+  for_leader(remoting::kUpdateAndCreateSubscriptionGroup, &GroupProcessor::OnUpdate);
+  for_leader(remoting::kUpdateAndCreateSubscriptionGroupList, &GroupProcessor::OnUpdateList);
+  for_leader(remoting::kDeleteSubscriptionGroup, &GroupProcessor::OnDelete);
+  dispatcher->Register(remoting::kGetAllSubscriptionGroupConfig,
+                       [this](RequestPtr request, Reply reply) { OnGetAll(request, reply); });
+  dispatcher->Register(remoting::kGetSubscriptionGroupConfig,
+                       [this](RequestPtr request, Reply reply) { OnGet(request, reply); });
+}
+
+void GroupProcessor::OnUpdate(const RequestPtr& request, const Reply& reply) {
+  auto body = remoting::SubscriptionGroupConfigBody::Decode(request->command.body);
+  if (!body.ok()) {
+    reply(ResponseOf(request->command, body.status()));
+    return;
+  }
+  Put(request, reply, {FromBody(body.value())});
+}
+
+void GroupProcessor::OnUpdateList(const RequestPtr& request, const Reply& reply) {
+  auto body = remoting::SubscriptionGroupList::Decode(request->command.body);
+  if (!body.ok()) {
+    reply(ResponseOf(request->command, body.status()));
+    return;
+  }
+  std::vector<GroupConfig> groups;
+  for (const auto& one : body->groups) groups.push_back(FromBody(one));
+  Put(request, reply, std::move(groups));
+}
+
+void GroupProcessor::Put(const RequestPtr& request, const Reply& reply,
+                         std::vector<GroupConfig> groups) {
+  Proposal proposal;
+  for (GroupConfig& group : groups) {
+    const Status valid = CheckGroup(group);
+    if (!valid.ok()) {
+      reply(ResponseOf(request->command, valid));
+      return;
+    }
+    const auto known = context_.store.state().FindGroup(group.name);
+    if (known && *known == group) continue;
+    proposal.command.put_groups.push_back(std::move(group));
+  }
+  if (proposal.command.put_groups.empty()) {
+    reply(Success(request->command));
+    return;
+  }
+  proposal.deadline = request->arrived + kBudget;
+  proposal.done = [request, reply](const AppendOutcome& outcome) {
+    reply(ResponseOf(request->command, outcome.status));
+  };
+  context_.store.appender().Submit(std::move(proposal));
+}
+
+void GroupProcessor::OnDelete(const RequestPtr& request, const Reply& reply) {
+  auto header = remoting::DeleteSubscriptionGroupRequest::Decode(request->command.ext);
+  if (!header.ok()) {
+    reply(ResponseOf(request->command, header.status()));
+    return;
+  }
+  const GroupName group(header->group_name);
+  if (!context_.store.state().FindGroup(group) && !header->clean_offset) {
+    reply(Success(request->command));
+    return;
+  }
+  Proposal proposal;
+  proposal.command.delete_groups.push_back(group);
+  proposal.command.clean_offsets = header->clean_offset;
+  proposal.deadline = request->arrived + kBudget;
+  proposal.done = [request, reply](const AppendOutcome& outcome) {
+    reply(ResponseOf(request->command, outcome.status));
+  };
+  context_.store.appender().Submit(std::move(proposal));
+}
+
+void GroupProcessor::OnGetAll(const RequestPtr& request, const Reply& reply) {
+  remoting::SubscriptionGroupWrapper wrapper;
+  const DataVersion version = context_.store.state().data_version();
+  wrapper.data_version.counter = version.counter;
+  wrapper.data_version.timestamp_ms = version.timestamp_ms;
+  for (const GroupConfig& group : context_.store.state().Groups()) {
+    wrapper.groups.emplace(group.name.value(), ToBody(group));
+  }
+  reply(SuccessWith(request->command, wrapper.Encode()));
+}
+
+void GroupProcessor::OnGet(const RequestPtr& request, const Reply& reply) {
+  auto header = remoting::GroupRequest::Decode(request->command.ext);
+  if (!header.ok()) {
+    reply(ResponseOf(request->command, header.status()));
+    return;
+  }
+  const auto group = context_.store.state().FindGroup(GroupName(header->group));
+  if (group) {
+    reply(SuccessWith(request->command, ToBody(*group).Encode()));
+  } else {
+    reply(remoting::Command::ResponseTo(request->command, remoting::kSubscriptionGroupNotExist,
+                                        "No group in this broker. group: " + header->group));
+  }
+}
+
+}  // namespace triad::broker

@@ -1,0 +1,31 @@
+// GroupProcessor: configurations of consumer groups: put (200, 225), delete (207), list (201), one
+// (352).
+//
+// Changes go through the log. Thread: safe on every thread. Source: wire.md §8.5, admin.md §2.5.
+
+#pragma once
+
+#include <vector>
+
+#include "broker/processor/broker_context.h"
+#include "broker/processor/dispatcher.h"
+
+namespace triad::broker {
+
+class GroupProcessor {
+ public:
+  explicit GroupProcessor(BrokerContext& context) : context_(context) {}
+  void Register(Dispatcher* dispatcher);
+
+ private:
+  void OnUpdate(const RequestPtr& request, const Reply& reply);
+  void OnUpdateList(const RequestPtr& request, const Reply& reply);
+  void OnDelete(const RequestPtr& request, const Reply& reply);
+  void OnGetAll(const RequestPtr& request, const Reply& reply);
+  void OnGet(const RequestPtr& request, const Reply& reply);
+  void Put(const RequestPtr& request, const Reply& reply, std::vector<GroupConfig> groups);
+
+  BrokerContext& context_;
+};
+
+}  // namespace triad::broker
