@@ -84,7 +84,7 @@ void AddStore(Table* t) {
            .important = true,
            .default_text = "store-<id> below $HOME/store"});
   t->Int("mappedFileSizeCommitLog", &BrokerConfig::segment_bytes,
-         {.help = "size of a log segment", .min = 8 << 20, .max = 1 << 30, .unit = "bytes"});
+         {.help = "size of a log segment", .min = 1 << 20, .max = 1 << 30, .unit = "bytes"});
   t->Int("maxMessageSize", &BrokerConfig::max_message_bytes,
          {.help = "largest message body", .min = 1, .max = 8 << 20, .unit = "bytes"});
   t->Choice(

@@ -1,0 +1,29 @@
+// Which address a broker tells its clients when brokerIP1 is not set.
+//
+// ChooseAddress is pure; ListInterfaces asks the machine. Source: cases.md OPS-3.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace triad::broker {
+
+struct Interface {
+  std::string name;     // "eth0"
+  std::string address;  // IPv4 in dotted form
+  bool up = false;
+  bool loopback = false;
+};
+std::vector<Interface> ListInterfaces();
+
+struct ChosenAddress {
+  std::string address;
+  std::string how;         // in words
+  std::string candidates;  // the others, "name address, ..."; empty: none
+  bool fallback = false;   // nothing usable: loopback
+};
+// The first interface that is up and neither loopback nor a bridge of containers or machines.
+ChosenAddress ChooseAddress(const std::vector<Interface>& interfaces);
+
+}  // namespace triad::broker

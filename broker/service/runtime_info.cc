@@ -1,0 +1,152 @@
+#include "broker/service/runtime_info.h"
+
+#include <cstdio>
+
+#include "remoting/command.h"
+
+namespace triad::broker {
+namespace {
+
+constexpr std::int64_t kDayMs = 24LL * 3600 * 1000;
+
+std::string Gib(std::uint64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f GiB", static_cast<double>(bytes) / (1 << 30));
+  return text;
+}
+
+std::string Uptime(std::int64_t ms) {
+  const std::int64_t seconds = ms / 1000;
+  return "[ " + std::to_string(seconds / 86400) + " days, " + std::to_string(seconds / 3600 % 24) +
+         " hours, " + std::to_string(seconds / 60 % 60) + " minutes, " +
+         std::to_string(seconds % 60) + " seconds ]";
+}
+
+std::string Ratio(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4f", value);
+  return text;
+}
+
+}  // namespace
+
+RuntimeInfo::RuntimeInfo(const BrokerConfig& config, const Clock& clock, const Counters& counters,
+                         const DiskGuard& disk, MessageStore& store)
+    : config_(config),
+      clock_(clock),
+      counters_(counters),
+      disk_(disk),
+      store_(store),
+      boot_ms_(clock.WallNowMs()),
+      day_(boot_ms_ / kDayMs) {}
+
+void RuntimeInfo::Sample() {
+  const TimePoint now = clock_.MonoNow();
+  const std::int64_t put = counters_.put_messages.load(std::memory_order_relaxed);
+  const std::int64_t get = counters_.get_messages.load(std::memory_order_relaxed);
+  const std::int64_t found = counters_.get_found.load(std::memory_order_relaxed);
+  const std::int64_t miss = counters_.get_miss.load(std::memory_order_relaxed);
+  put_.Sample(now, put);
+  found_.Sample(now, found);
+  miss_.Sample(now, miss);
+  total_.Sample(now, found + miss);
+  transferred_.Sample(now, get);
+  const std::int64_t day = clock_.WallNowMs() / kDayMs;
+  const std::lock_guard lock(mutex_);
+  if (day <= day_) return;
+  day_ = day;
+  put_daily_ = {put, put_daily_.today_morning};
+  get_daily_ = {get, get_daily_.today_morning};
+}
+
+void RuntimeInfo::AddRates(std::map<std::string, std::string>* table) const {
+  (*table)["putTps"] = put_.Text();
+  (*table)["getFoundTps"] = found_.Text();
+  (*table)["getMissTps"] = miss_.Text();
+  (*table)["getTotalTps"] = total_.Text();
+  (*table)["getTransferredTps"] = transferred_.Text();
+  (*table)["getTransferedTps"] = transferred_.Text();
+  const std::int64_t puts = counters_.put_messages.load(std::memory_order_relaxed);
+  const std::int64_t bytes = counters_.put_bytes.load(std::memory_order_relaxed);
+  (*table)["putMessageTimesTotal"] = std::to_string(puts);
+  (*table)["putMessageFailedTimes"] =
+      std::to_string(counters_.put_failed.load(std::memory_order_relaxed));
+  (*table)["putMessageSizeTotal"] = std::to_string(bytes);
+  (*table)["putMessageAverageSize"] =
+      Ratio(puts > 0 ? static_cast<double>(bytes) / static_cast<double>(puts) : 0.0);
+  for (const char* key : {"putMessageEntireTimeMax", "getMessageEntireTimeMax", "putLatency99",
+                          "putLatency999", "pageCacheLockTimeMills"}) {
+    (*table)[key] = "0";
+  }
+  (*table)["putMessageDistributeTime"] = "null";
+}
+
+void RuntimeInfo::AddDaily(std::map<std::string, std::string>* table) const {
+  const std::lock_guard lock(mutex_);
+  (*table)["msgPutTotalTodayNow"] =
+      std::to_string(counters_.put_messages.load(std::memory_order_relaxed));
+  (*table)["msgPutTotalTodayMorning"] = std::to_string(put_daily_.today_morning);
+  (*table)["msgPutTotalYesterdayMorning"] = std::to_string(put_daily_.yesterday_morning);
+  (*table)["msgGetTotalTodayNow"] =
+      std::to_string(counters_.get_messages.load(std::memory_order_relaxed));
+  (*table)["msgGetTotalTodayMorning"] = std::to_string(get_daily_.today_morning);
+  (*table)["msgGetTotalYesterdayMorning"] = std::to_string(get_daily_.yesterday_morning);
+}
+
+void RuntimeInfo::AddStore(std::map<std::string, std::string>* table) const {
+  const dledger::NodeStatus status = store_.node().status();
+  (*table)["commitLogMinOffset"] = std::to_string(status.begin_position.value());
+  (*table)["commitLogMaxOffset"] = std::to_string(status.end_position.value());
+  const std::uint64_t behind =
+      status.commit_index > status.applied_index ? status.commit_index - status.applied_index : 0;
+  (*table)["dispatchBehindBytes"] = std::to_string(behind);  // in entries: 0 when caught up
+  (*table)["dispatchMaxBuffer"] = "0";
+  const Space space = disk_.space();
+  (*table)["commitLogDiskRatio"] = Ratio(disk_.used_ratio());
+  (*table)["consumeQueueDiskRatio"] = Ratio(disk_.used_ratio());
+  (*table)["commitLogDirCapacity"] =
+      "Total : " + Gib(space.total_bytes) + ", Free : " + Gib(space.available_bytes) + ".";
+  (*table)["remainHowManyDataToFlush"] = "0 B";
+  (*table)["remainHowManyDataToCommit"] = "0 B";
+  (*table)["remainTransientStoreBufferNumbs"] = "0";
+  (*table)["earliestMessageTimeStamp"] = std::to_string(boot_ms_);
+  // Ours: what an operator asks first.
+  (*table)["triadRole"] = status.leader.ready ? "leader" : "follower";
+  (*table)["triadLeader"] = status.leader.leader.value();
+  (*table)["triadTerm"] = std::to_string(status.leader.term.value());
+  (*table)["triadCommitIndex"] = std::to_string(status.commit_index.value());
+  (*table)["triadAppliedIndex"] = std::to_string(status.applied_index.value());
+  (*table)["triadNotReady"] = status.not_ready_reason;
+}
+
+std::map<std::string, std::string> RuntimeInfo::Table() const {
+  std::map<std::string, std::string> table;
+  table["brokerVersionDesc"] = std::string(remoting::kServerVersionName);
+  table["brokerVersion"] = std::to_string(remoting::kServerVersion);
+  const bool leads = store_.node().leader_info().ready;
+  table["brokerActive"] = leads ? "true" : "false";
+  table["bootTimestamp"] = std::to_string(boot_ms_);
+  table["startAcceptSendRequestTimeStamp"] = "0";
+  table["runtime"] = Uptime(clock_.WallNowMs() - boot_ms_);
+  for (const char* pool : {"sendThreadPoolQueue", "pullThreadPoolQueue", "ackThreadPoolQueue",
+                           "queryThreadPoolQueue", "litePullThreadPoolQueue"}) {
+    const std::string name(pool);
+    table[name + "Size"] = "0";
+    table[name + "Capacity"] = std::to_string(config_.send_queue_capacity);
+    table[name + "HeadWaitTimeMills"] = "0";
+  }
+  table["sendThreadPoolQueueSize"] = std::to_string(store_.appender().waiting());
+  table["EndTransactionQueueSize"] = "0";
+  table["EndTransactionThreadPoolQueueCapacity"] = "0";
+  for (const char* key : {"timerReadBehind", "timerOffsetBehind", "timerCongestNum"}) {
+    table[key] = "0";
+  }
+  table["timerEnqueueTps"] = "0.0";
+  table["timerDequeueTps"] = "0.0";
+  AddRates(&table);
+  AddDaily(&table);
+  AddStore(&table);
+  return table;
+}
+
+}  // namespace triad::broker

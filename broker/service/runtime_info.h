@@ -1,0 +1,58 @@
+// RuntimeInfo: what GET_BROKER_RUNTIME_INFO tells tools, the exporter and the dashboard.
+//
+// Keys and formats: admin.md §2.9; all values are strings. Owner: Sample runs on a timer once a
+// second; Table anywhere (a leaf mutex).
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "broker/config/broker_config.h"
+#include "broker/service/counters.h"
+#include "broker/service/disk_guard.h"
+#include "broker/store/message_store.h"
+#include "common/clock.h"
+
+namespace triad::broker {
+
+class RuntimeInfo {
+ public:
+  // All references outlive the object.
+  RuntimeInfo(const BrokerConfig& config, const Clock& clock, const Counters& counters,
+              const DiskGuard& disk, MessageStore& store);
+
+  void Sample();
+  std::map<std::string, std::string> Table() const;
+
+ private:
+  // A counter as it stood at the last two midnights.
+  struct Daily {
+    std::int64_t today_morning = 0;
+    std::int64_t yesterday_morning = 0;
+  };
+  void AddRates(std::map<std::string, std::string>* table) const;
+  void AddDaily(std::map<std::string, std::string>* table) const;
+  void AddStore(std::map<std::string, std::string>* table) const;
+
+  const BrokerConfig& config_;
+  const Clock& clock_;
+  const Counters& counters_;
+  const DiskGuard& disk_;
+  MessageStore& store_;
+  const std::int64_t boot_ms_;
+
+  RateWindow put_;
+  RateWindow found_;
+  RateWindow miss_;
+  RateWindow total_;
+  RateWindow transferred_;
+  mutable std::mutex mutex_;
+  std::int64_t day_ = 0;
+  Daily put_daily_;
+  Daily get_daily_;
+};
+
+}  // namespace triad::broker
