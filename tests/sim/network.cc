@@ -1,0 +1,58 @@
+#include "tests/sim/network.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace triad::sim {
+
+Network::Arrivals Network::Send(int from, int to, Micros now) {
+  Arrivals arrivals;
+  Link& l = link(from, to);
+  if (healed_) {
+    l.last_arrival = std::max(l.last_arrival, now + dice_.Between(50, 1000));
+    arrivals.at[0] = l.last_arrival;
+    arrivals.count = 1;
+    return arrivals;
+  }
+  if (now < l.cut_until || dice_.Chance(options_.drop)) return arrivals;
+  arrivals.count = dice_.Chance(options_.duplicate) ? 2 : 1;
+  for (int i = 0; i < arrivals.count; ++i) {
+    Micros at = now + dice_.Between(50, options_.delay_max);
+    if (dice_.Chance(options_.tail_delay)) at += dice_.Between(0, options_.tail_delay_max);
+    if (!options_.reorder) {
+      at = std::max(at, l.last_arrival);
+      l.last_arrival = at;
+    }
+    arrivals.at[static_cast<std::size_t>(i)] = at;
+  }
+  return arrivals;
+}
+
+void Network::Break(int a, int b) {
+  for (Link* l : {&link(a, b), &link(b, a)}) {
+    ++l->connection;
+    l->last_arrival = 0;
+  }
+}
+
+void Network::Heal() {
+  healed_ = true;
+  for (Link& l : links_) l.last_arrival = 0;
+}
+
+void Network::Remember(const Flight& flight) {
+  if (options_.replay == 0) return;
+  if (remembered_.size() < kRemembered) {
+    remembered_.push_back(flight);
+    return;
+  }
+  // Some stay for long, most are overwritten soon.
+  remembered_[dice_.Below(kRemembered)] = flight;
+}
+
+std::optional<Flight> Network::OldMessage() {
+  if (remembered_.empty()) return std::nullopt;
+  return remembered_[dice_.Below(remembered_.size())];
+}
+
+}  // namespace triad::sim

@@ -1,0 +1,67 @@
+// Network: which message arrives when, or not at all. Cuts are silent and one-way; a broken
+// connection loses what is in flight on it.
+//
+// Thread: the simulator's only one. Bounds: kRemembered old messages for replays.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "dledger/raft/types.h"
+#include "tests/sim/options.h"
+#include "tests/sim/random.h"
+
+namespace triad::sim {
+
+struct Flight {
+  int from = 0;
+  int to = 0;
+  std::uint64_t connection = 0;  // of the pair when it was sent
+  dledger::Message message;
+};
+
+class Network {
+ public:
+  static constexpr int kNodesMax = 8;
+  static constexpr std::size_t kRemembered = 32;
+
+  Network(const Options& options, std::uint64_t seed) : options_(options), dice_(seed) {}
+
+  // When each copy arrives; nothing = dropped.
+  struct Arrivals {
+    std::array<Micros, 2> at{};
+    int count = 0;
+  };
+  Arrivals Send(int from, int to, Micros now);
+
+  void Cut(int from, int to, Micros until) { link(from, to).cut_until = until; }
+  // Both directions; what is on its way is lost.
+  void Break(int a, int b);
+  std::uint64_t connection(int from, int to) { return link(from, to).connection; }
+  void Heal();
+
+  // Old messages, to be delivered once more.
+  void Remember(const Flight& flight);
+  bool WantsReplay() { return !healed_ && dice_.Chance(options_.replay); }
+  std::optional<Flight> OldMessage();
+  Random& dice() { return dice_; }
+
+ private:
+  struct Link {
+    Micros cut_until = 0;
+    Micros last_arrival = 0;
+    std::uint64_t connection = 0;
+  };
+  Link& link(int from, int to) { return links_[static_cast<std::size_t>(from * kNodesMax + to)]; }
+
+  const Options& options_;
+  Random dice_;
+  bool healed_ = false;
+  std::array<Link, kNodesMax * kNodesMax> links_;
+  std::vector<Flight> remembered_;
+};
+
+}  // namespace triad::sim

@@ -1,0 +1,263 @@
+// sim_raft: runs schedules of the Raft core against the oracle.
+//
+//   sim_raft [--schedules N] [--seed S] [--trace] [--determinism] [--seeds-file F]
+//   sim_raft_mutants --mutant M | --all-mutants [--table F]
+//
+// Without --seed the base seed is fresh and printed. Exit 0: clean (with a mutant: it was caught).
+
+#include <glog/logging.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <random>
+#include <sstream>
+#include <string>
+
+#include "common/mutant.h"
+#include "tests/sim/world.h"
+
+namespace triad::sim {
+namespace {
+
+const World* g_world = nullptr;  // for the failure function
+
+void OnCheckFailed() {
+  if (g_world != nullptr) std::cout << g_world->Report() << std::flush;
+  _exit(3);
+}
+
+struct Arguments {
+  std::uint64_t schedules = 1000;
+  std::optional<std::uint64_t> seed;
+  bool trace = false;
+  bool determinism = false;
+  std::string seeds_file;
+  int mutant = 0;
+  bool all_mutants = false;
+  std::string table;
+};
+
+bool Parse(int argc, char** argv, Arguments* out) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string flag = argv[i];
+    const auto value = [&]() -> std::string { return i + 1 < argc ? argv[++i] : ""; };
+    if (flag == "--schedules") {
+      out->schedules = std::strtoull(value().c_str(), nullptr, 10);
+    } else if (flag == "--seed") {
+      out->seed = std::strtoull(value().c_str(), nullptr, 10);
+    } else if (flag == "--trace") {
+      out->trace = true;
+    } else if (flag == "--determinism") {
+      out->determinism = true;
+    } else if (flag == "--seeds-file") {
+      out->seeds_file = value();
+    } else if (flag == "--mutant") {
+      out->mutant = std::atoi(value().c_str());
+    } else if (flag == "--all-mutants") {
+      out->all_mutants = true;
+    } else if (flag == "--table") {
+      out->table = value();
+    } else {
+      std::cerr << "unknown flag " << flag << "\n";
+      return false;
+    }
+  }
+  return true;
+}
+
+std::uint64_t FreshSeed() {
+  std::random_device device;
+  return (static_cast<std::uint64_t>(device()) << 20) ^ device();
+}
+
+// Runs one schedule; prints the failure block when it fails.
+bool RunOne(std::uint64_t seed, bool trace, Counts* counts, std::uint64_t* hash) {
+  World world(OptionsOf(seed), trace);
+  g_world = &world;
+  const bool clean = world.Run();
+  if (!clean) std::cout << world.Report() << std::flush;
+  g_world = nullptr;
+  counts->Add(world.counts());
+  *hash = world.trace_hash();
+  return clean;
+}
+
+void PrintCounts(std::uint64_t schedules, const Counts& c, double seconds) {
+  std::cout << "schedules=" << schedules << " steps=" << c.steps << " seconds=" << seconds
+            << " steps_per_second="
+            << static_cast<std::uint64_t>(static_cast<double>(c.steps) / std::max(seconds, 1e-9))
+            << "\n  proposals=" << c.proposals << " committed=" << c.committed
+            << " reads=" << c.reads << " elections=" << c.elections << " crashes=" << c.crashes
+            << " wipes=" << c.wipes << " recoveries=" << c.recoveries
+            << " transfers=" << c.transfers << " cuts=" << c.cuts << " pauses=" << c.pauses
+            << " disconnects=" << c.disconnects << "\n";
+}
+
+// Returns the schedule (from 1) that failed, 0 when all were clean.
+std::uint64_t RunMany(std::uint64_t base, std::uint64_t schedules, bool trace, Counts* counts) {
+  for (std::uint64_t i = 0; i < schedules; ++i) {
+    std::uint64_t hash = 0;
+    if (!RunOne(base + i, trace, counts, &hash)) return i + 1;
+  }
+  return 0;
+}
+
+int RunDeterminism(std::uint64_t base, std::uint64_t schedules) {
+  Counts counts;
+  for (std::uint64_t i = 0; i < schedules; ++i) {
+    std::uint64_t first = 0, second = 0;
+    if (!RunOne(base + i, false, &counts, &first)) return 1;
+    if (!RunOne(base + i, false, &counts, &second)) return 1;
+    if (first == second) continue;
+    std::cout << "seed " << base + i << " gave traces " << first << " and " << second << "\n";
+    return 1;
+  }
+  std::cout << schedules << " seeds ran twice alike\n";
+  return 0;
+}
+
+int RunSeedsFile(const std::string& path, bool trace) {
+  std::ifstream in(path);
+  if (!in) {
+    std::cerr << "cannot read " << path << "\n";
+    return 2;
+  }
+  Counts counts;
+  std::uint64_t ran = 0;
+  for (std::string line; std::getline(in, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    std::uint64_t hash = 0;
+    if (!RunOne(std::strtoull(line.c_str(), nullptr, 10), trace, &counts, &hash)) return 1;
+    ++ran;
+  }
+  std::cout << ran << " regression seeds are clean\n";
+  return ran > 0 ? 0 : 1;
+}
+
+#ifdef TRIAD_MUTANTS
+
+constexpr std::array<std::pair<int, const char*>, 11> kMutants = {{
+    {1, "acknowledges before fsync"},
+    {2, "vote not persisted"},
+    {3, "term persisted, vote lost (two writes)"},
+    {4, "commit counts replicas of an old term"},
+    {5, "up-to-date check uses the current term"},
+    {6, "commit not bounded by the last entry of this append"},
+    {7, "truncates on any append, not only on conflict"},
+    {8, "truncates below commit"},
+    {9, "leader counts itself before its own write"},
+    {10, "stale append-ack of an earlier term accepted"},
+    {30, "restarts with an empty disk under its old id and votes"},
+}};
+
+struct Caught {
+  std::uint64_t schedule = 0;  // 0 = not caught
+  std::string by;
+};
+
+// In a child process: a CHECK that fires there has caught the mutant too.
+Caught Hunt(int mutant, std::uint64_t base, std::uint64_t schedules) {
+  std::array<int, 2> ends{};
+  PCHECK(pipe(ends.data()) == 0);
+  std::cout << std::flush;
+  const pid_t child = fork();
+  PCHECK(child >= 0);
+  if (child == 0) {
+    dup2(ends[1], STDOUT_FILENO);
+    dup2(ends[1], STDERR_FILENO);
+    close(ends[0]);
+    active_mutant = mutant;
+    Counts counts;
+    for (std::uint64_t i = 0; i < schedules; ++i) {
+      std::cout << "schedule " << i + 1 << "\n";
+      if (RunMany(base + i, 1, false, &counts) != 0) _exit(3);
+    }
+    _exit(0);
+  }
+  close(ends[1]);
+  Caught caught;
+  std::uint64_t last = 0;
+  FILE* lines = fdopen(ends[0], "r");
+  std::array<char, 512> line{};
+  while (fgets(line.data(), static_cast<int>(line.size()), lines) != nullptr) {
+    const std::string text(line.data());
+    if (text.starts_with("schedule ")) last = std::strtoull(text.c_str() + 9, nullptr, 10);
+    const auto at = text.find("violated: ");
+    if (text.starts_with("==== sim_raft: ") && caught.by.empty()) {
+      caught.by = text.substr(15, at - 16);
+    }
+  }
+  fclose(lines);
+  int status = 0;
+  PCHECK(waitpid(child, &status, 0) == child);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) caught.schedule = last;
+  return caught;
+}
+
+int RunMutants(const Arguments& arguments, std::uint64_t base) {
+  std::ostringstream table;
+  table << "| mutant | what is wrong | caught in schedule | by |\n|---|---|---|---|\n";
+  int missed = 0;
+  for (const auto& [number, what] : kMutants) {
+    if (arguments.mutant != 0 && number != arguments.mutant) continue;
+    const Caught caught = Hunt(number, base, arguments.schedules);
+    if (caught.schedule == 0) ++missed;
+    std::ostringstream row;
+    row << "| " << number << " | " << what << " | "
+        << (caught.schedule == 0 ? "NOT CAUGHT" : std::to_string(caught.schedule)) << " | "
+        << caught.by << " |\n";
+    std::cout << row.str() << std::flush;
+    table << row.str();
+  }
+  if (!arguments.table.empty()) {
+    std::ofstream(arguments.table) << "# Mutants\n\nPlanted bugs (`TRIAD_MUTANT(n)`) and the "
+                                      "schedule, counted from 1, in which `sim_raft` notices "
+                                      "each. Base seed "
+                                   << base << ". Written by `bin/mutants`.\n\n"
+                                   << table.str();
+  }
+  std::cout << "base seed " << base << ", missed " << missed << "\n";
+  return missed == 0 ? 0 : 1;
+}
+
+#endif
+
+int Main(int argc, char** argv) {
+  FLAGS_logtostderr = true;
+  google::InitGoogleLogging(argv[0]);
+  google::InstallFailureFunction(&OnCheckFailed);
+  Arguments arguments;
+  if (!Parse(argc, argv, &arguments)) return 2;
+  const std::uint64_t base = arguments.seed.value_or(FreshSeed());
+  std::cout << "base seed " << base << "\n";
+#ifdef TRIAD_MUTANTS
+  if (arguments.all_mutants) return RunMutants(arguments, base);
+  active_mutant = arguments.mutant;
+#else
+  if (arguments.all_mutants || arguments.mutant != 0) {
+    std::cerr << "mutants live in sim_raft_mutants\n";
+    return 2;
+  }
+#endif
+  if (arguments.determinism) return RunDeterminism(base, arguments.schedules);
+  if (!arguments.seeds_file.empty()) return RunSeedsFile(arguments.seeds_file, arguments.trace);
+  Counts counts;
+  const auto start = std::chrono::steady_clock::now();
+  const std::uint64_t failed = RunMany(base, arguments.schedules, arguments.trace, &counts);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  PrintCounts(failed == 0 ? arguments.schedules : failed, counts, took.count());
+  if (failed != 0) std::cout << "FAILED in schedule " << failed << "\n";
+  return failed == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace triad::sim
+
+int main(int argc, char** argv) {
+  return triad::sim::Main(argc, argv);
+}

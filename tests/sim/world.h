@@ -1,0 +1,140 @@
+// World: one schedule: peers, network, clients and a nemesis on one event queue, one thread, one
+// seed. First a time of faults, then everything heals and the group must serve again.
+//
+// Thread: the simulator's only one. Bounds: simulated time ends the run.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <queue>
+#include <string>
+#include <vector>
+
+#include "tests/sim/network.h"
+#include "tests/sim/options.h"
+#include "tests/sim/oracle.h"
+#include "tests/sim/sim_node.h"
+#include "tests/sim/trace.h"
+
+namespace triad::sim {
+
+struct Counts {
+  std::uint64_t steps = 0;
+  std::uint64_t proposals = 0;
+  std::uint64_t committed = 0;
+  std::uint64_t reads = 0;
+  std::uint64_t elections = 0;
+  std::uint64_t crashes = 0;
+  std::uint64_t wipes = 0;
+  std::uint64_t recoveries = 0;
+  std::uint64_t transfers = 0;
+  std::uint64_t cuts = 0;
+  std::uint64_t pauses = 0;
+  std::uint64_t disconnects = 0;
+  void Add(const Counts& other);
+};
+
+class World {
+ public:
+  World(const Options& options, bool print);
+
+  // True when no invariant was violated.
+  bool Run();
+  const Counts& counts() const { return counts_; }
+  std::uint64_t trace_hash() const { return trace_.hash(); }
+  // Everything needed to understand a failure.
+  std::string Report() const;
+
+ private:
+  struct Event {
+    Micros at;
+    std::uint64_t sequence;
+    EventKind kind;
+    int node;
+    std::uint64_t detail;  // what it means depends on the kind
+    std::uint32_t slot;
+    bool operator<(const Event& other) const {  // for a heap with the earliest on top
+      return at != other.at ? at > other.at : sequence > other.sequence;
+    }
+  };
+  struct Peer {
+    Micros paused_until = 0;
+    Micros tick_every = 0;
+    bool disk_busy = false;
+    std::size_t disk_batch = 0;
+  };
+
+  // ---- world.cc: time and steps ----
+  void Push(Micros at, EventKind kind, int node, std::uint64_t detail = 0, std::uint32_t slot = 0);
+  void Dispatch(const Event& event);
+  bool IsStale(const Event& event) const;
+  void StepNode(int node, const Input& input);
+  void Handle(int node, Role role_before);
+  void Submit(int node, StorageOp op);
+  void StartDisk(int node);
+  void Emit(int node, const dledger::Envelope& envelope);
+  void Apply(int node, LogIndex upto);
+  void Deliver(const Event& event);
+  void OnDiskDone(const Event& event);
+  void OnRestart(int node);
+  std::uint32_t Store(Flight flight);
+  Flight Take(std::uint32_t slot);
+
+  // ---- world_work.cc: clients, liveness ----
+  void ScheduleWork();
+  void Propose();
+  void ProposeOn(int node, dledger::EntryType type, std::size_t bytes);
+  void Noop(const Event& event);
+  void Read();
+  void Transfer();
+  int PickLeader(bool ready);
+  void Heal();
+  bool IsWell();
+
+  // ---- nemesis.cc ----
+  void ScheduleNemesis();
+  void Nemesis(std::uint64_t which);
+  void CutSomething();
+  void CutPair(int a, int b, bool both, Micros time);
+  void Crash(int node);
+  void CrashSome();
+  void Wipe();
+  void PauseOne();
+  void BreakOne();
+  void FlapOne();
+  void NoticeBreak(int a, int b);
+  void ScheduleRestart(int node);
+
+  SimNode& node(int n) { return nodes_[static_cast<std::size_t>(n)]; }
+  const SimNode& node(int n) const { return nodes_[static_cast<std::size_t>(n)]; }
+  Peer& peer(int n) { return peers_[static_cast<std::size_t>(n)]; }
+
+  const Options options_;
+  Trace trace_;
+  Micros now_ = 0;
+  std::uint64_t sequence_ = 0;
+  bool healed_ = false;
+  std::priority_queue<Event> events_;
+  std::vector<SimNode> nodes_;
+  std::vector<Peer> peers_;
+  Oracle oracle_;
+  Network network_;
+  Random disk_dice_;
+  Random client_dice_;
+  Random nemesis_dice_;
+  std::vector<Flight> flights_;
+  std::vector<std::uint32_t> free_flights_;
+  std::vector<dledger::Loaded> loads_;
+  Output output_;
+  std::optional<int> crash_now_;  // after the current step
+  std::int64_t next_number_ = 1;
+  std::uint64_t next_read_ = 1;
+  int left_down_ = -1;
+  LogIndex goal_;  // after healing: commit this everywhere
+  Counts counts_;
+};
+
+}  // namespace triad::sim
