@@ -127,6 +127,11 @@ void LogDriver::StartCore() {
   core_ = std::make_unique<Core>(ConfigFor(options_), std::move(recovered_), hands_->Random());
   core_->set_membership_decoder(&DecodeMembershipEntry);
   PublishInfo();
+  if (core_->membership().voters != std::vector<PeerId>{options_.self}) return;
+  // The only voter has nobody to wait for.
+  for (int i = 0; i < Ticks(options_.election_max) && core_->role() == Role::kFollower; ++i) {
+    Step(Tick{});
+  }
 }
 
 void LogDriver::OnTicks(int count) {

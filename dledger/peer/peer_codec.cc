@@ -137,6 +137,10 @@ Result<AppendRequest> FromWire(const wire::AppendRequest& in, std::string_view* 
   for (std::uint32_t i = 0; i < in.entries(); ++i) {
     Result<EntryRef> entry = DecodeEntry(*raw, /*verify_payload=*/true);
     if (!entry.ok()) return Status::Corruption("entry: " + entry.status().ToString());
+    if (!out.entries.empty()) {
+      const Status follows = CheckFollows(TailAfter(*out.entries.back()), **entry);
+      if (!follows.ok()) return Status::Corruption("entries: " + follows.ToString());
+    }
     raw->remove_prefix((*entry)->size());
     out.entries.push_back(std::move(entry).value());
   }
@@ -215,7 +219,7 @@ Result<std::size_t> FrameSize(std::string_view bytes) {
 Result<PeerFrame> DecodeFrame(std::string_view frame) {
   Result<std::size_t> size = FrameSize(frame);
   if (!size.ok()) return size.status();
-  if (*size != frame.size()) return Status::Corruption("peer frame: cut short");
+  if (*size == 0 || *size != frame.size()) return Status::Corruption("peer frame: cut short");
   const std::size_t header_bytes = GetU32(frame.substr(4));
   wire::Header header;
   if (!header.ParseFromArray(frame.data() + kPrefixBytes, static_cast<int>(header_bytes))) {

@@ -1,0 +1,222 @@
+#include "tests/unit/dledger/node_harness.h"
+
+#include <arpa/inet.h>
+#include <glog/logging.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <future>
+
+namespace triad::dledger {
+
+void Board::Notify() {
+  { std::lock_guard hold(mutex_); }
+  changed_.notify_all();
+}
+
+bool Board::Await(const std::function<bool()>& predicate, std::chrono::milliseconds patience) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, patience, predicate);
+}
+
+std::string Sized(std::string text) {
+  std::string payload = std::to_string(text.size()) + ":";
+  return payload + std::move(text);
+}
+
+std::string_view TextOf(const Entry& entry) {
+  if (entry.type != EntryType::kBatch) return {};
+  const std::string_view payload = entry.payload();
+  const std::size_t colon = payload.find(':');
+  const std::size_t size = std::stoul(std::string(payload.substr(0, colon)));
+  return payload.substr(colon + 1, size);
+}
+
+BuildResult Recorder::Build(const BuildContext& context, std::string* payload) {
+  std::lock_guard hold(mutex_);
+  if (queue_.empty()) return BuildResult::kNothing;
+  if (queue_.front().size() > context.room_bytes) return BuildResult::kDoesNotFit;
+  *payload = std::move(queue_.front());
+  queue_.pop_front();
+  return BuildResult::kBuilt;
+}
+
+void Recorder::OnLeaderChange(const LeaderInfo& info) {
+  {
+    std::lock_guard hold(mutex_);
+    changes_.push_back(info);
+    if (!info.ready) queue_.clear();
+  }
+  board_.Notify();
+}
+
+void Recorder::Apply(std::span<const EntryRef> entries) {
+  {
+    std::lock_guard hold(mutex_);
+    applied_.insert(applied_.end(), entries.begin(), entries.end());
+  }
+  board_.Notify();
+}
+
+void Recorder::Queue(std::string payload) {
+  std::lock_guard hold(mutex_);
+  queue_.push_back(std::move(payload));
+}
+
+std::vector<EntryRef> Recorder::applied() const {
+  std::lock_guard hold(mutex_);
+  return applied_;
+}
+
+std::size_t Recorder::applied_count() const {
+  std::lock_guard hold(mutex_);
+  return applied_.size();
+}
+
+bool Recorder::has_applied(const std::string& payload) const {
+  std::lock_guard hold(mutex_);
+  for (auto it = applied_.rbegin(); it != applied_.rend(); ++it) {
+    if (TextOf(**it) == payload) return true;
+  }
+  return false;
+}
+
+std::vector<LeaderInfo> Recorder::changes() const {
+  std::lock_guard hold(mutex_);
+  return changes_;
+}
+
+TempDir::TempDir() {
+  std::string name = (std::filesystem::temp_directory_path() / "triad-node-XXXXXX").string();
+  CHECK(::mkdtemp(name.data()) != nullptr);
+  path_ = name;
+}
+
+TempDir::~TempDir() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+std::uint16_t FreePort() {
+  const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+  CHECK_GE(fd, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof(address);
+  CHECK_EQ(::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  CHECK_EQ(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length), 0);
+  ::close(fd);
+  return ntohs(address.sin_port);
+}
+
+Cluster::Cluster(std::size_t peers) : members_(peers) {
+  std::vector<PeerAddress> list;
+  for (std::size_t i = 0; i < peers; ++i) {
+    list.push_back(PeerAddress{
+        .id = PeerId("n" + std::to_string(i)), .host = "127.0.0.1", .port = FreePort()});
+  }
+  for (std::size_t i = 0; i < peers; ++i) {
+    NodeOptions& options = members_[i].options;
+    options.group = "harness";
+    options.self = list[i].id;
+    options.peers = list;
+    options.dir = dir_.path() + "/" + list[i].id.value();
+    options.client_address = "127.0.0.1:1091" + std::to_string(i);
+    options.bind_address = "127.0.0.1";
+    options.segment_bytes = 1u << 20;
+    options.cache_bytes = 4u << 20;
+    options.prepare_bytes = 1u << 20;
+  }
+}
+
+Cluster::~Cluster() {
+  for (std::size_t i = 0; i < size(); ++i) Stop(i);
+}
+
+Status Cluster::Start(std::size_t i) {
+  Member& member = members_[i];
+  CHECK(member.node == nullptr);
+  member.recorder = std::make_unique<Recorder>(board_);
+  std::filesystem::create_directories(member.options.dir);
+  Result<std::unique_ptr<Node>> opened =
+      Node::Open(PosixFileSystem(), SystemClock(), member.options, member.recorder.get());
+  if (!opened.ok()) return opened.status();
+  member.node = std::move(opened).value();
+  return member.node->Start();
+}
+
+void Cluster::StartAll() {
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (is_running(i)) continue;
+    const Status started = Start(i);
+    ASSERT_TRUE(started.ok()) << started;
+  }
+}
+
+void Cluster::Stop(std::size_t i) {
+  if (members_[i].node != nullptr) members_[i].node->Stop();
+  members_[i].node.reset();
+}
+
+void Cluster::Wipe(std::size_t i) {
+  CHECK(!is_running(i));
+  std::filesystem::remove_all(members_[i].options.dir);
+}
+
+std::optional<std::size_t> Cluster::Leader() {
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (is_running(i) && node(i).leader_info().ready) return i;
+  }
+  return std::nullopt;
+}
+
+std::size_t Cluster::AwaitLeader() {
+  EXPECT_TRUE(board_.Await([this] { return Leader().has_value(); })) << "nobody leads";
+  return Leader().value_or(0);
+}
+
+void Cluster::Propose(std::size_t i, const std::string& text) {
+  recorder(i).Queue(Sized(text));
+  node(i).WakeProposer();
+}
+
+void Cluster::Commit(const std::string& text) {
+  Propose(AwaitLeader(), text);
+  EXPECT_TRUE(AwaitAppliedByAll(text)) << "not applied everywhere: " << text.substr(0, 40);
+}
+
+bool Cluster::AwaitAppliedByAll(const std::string& text) {
+  return board_.Await([&] {
+    for (std::size_t i = 0; i < size(); ++i) {
+      if (is_running(i) && !recorder(i).has_applied(text)) return false;
+    }
+    return true;
+  });
+}
+
+Status Cluster::AwaitRead(std::size_t i, std::chrono::milliseconds timeout) {
+  const auto answer = std::make_shared<std::promise<Status>>();
+  std::future<Status> outcome = answer->get_future();
+  node(i).ReadIndex(timeout, [answer](Status status) { answer->set_value(std::move(status)); });
+  return outcome.get();
+}
+
+std::string Cluster::AppliedBytes(std::size_t i) {
+  std::string bytes;
+  for (const EntryRef& entry : recorder(i).applied()) bytes += entry->bytes;
+  return bytes;
+}
+
+bool Cluster::AwaitIdentical(std::size_t a, std::size_t b) {
+  return board_.Await([&] {
+    return recorder(a).applied_count() == recorder(b).applied_count() &&
+           AppliedBytes(a) == AppliedBytes(b);
+  });
+}
+
+}  // namespace triad::dledger

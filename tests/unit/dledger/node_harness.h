@@ -1,0 +1,118 @@
+// NodeHarness: real nodes in this process, on loopback ports and fresh directories.
+//
+// Waiting: Board::Await evaluates a predicate whenever any application hears something (at least
+// every 100 ms, OnApplyIdle), until a deadline. Nothing sleeps.
+
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dledger/node.h"
+
+namespace triad::dledger {
+
+inline constexpr std::chrono::milliseconds kPatience{20000};
+
+class Board {
+ public:
+  void Notify();
+  bool Await(const std::function<bool()>& predicate,
+             std::chrono::milliseconds patience = kPatience);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+};
+
+// An append-only application: remembers every entry it was given.
+class Recorder : public Application {
+ public:
+  explicit Recorder(Board& board) : board_(board) {}
+
+  BuildResult Build(const BuildContext& context, std::string* payload) override;
+  void OnLeaderChange(const LeaderInfo& info) override;
+  void Apply(std::span<const EntryRef> entries) override;
+  void OnApplyIdle() override { board_.Notify(); }
+
+  void Queue(std::string payload);
+  std::vector<EntryRef> applied() const;
+  std::size_t applied_count() const;
+  bool has_applied(const std::string& payload) const;
+  std::vector<LeaderInfo> changes() const;
+
+ private:
+  Board& board_;
+  mutable std::mutex mutex_;
+  std::deque<std::string> queue_;
+  std::vector<EntryRef> applied_;
+  std::vector<LeaderInfo> changes_;
+};
+
+// Payload without the entry's padding; recorder payloads carry their own length.
+std::string Sized(std::string text);
+std::string_view TextOf(const Entry& entry);
+
+class TempDir {
+ public:
+  TempDir();
+  ~TempDir();
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// A port of 127.0.0.1 that was free a moment ago.
+std::uint16_t FreePort();
+
+class Cluster {
+ public:
+  explicit Cluster(std::size_t peers);
+  ~Cluster();
+
+  NodeOptions& options(std::size_t i) { return members_[i].options; }
+  Status Start(std::size_t i);
+  void StartAll();
+  void Stop(std::size_t i);
+  void Wipe(std::size_t i);  // stopped: an empty directory
+
+  bool is_running(std::size_t i) const { return members_[i].node != nullptr; }
+  Node& node(std::size_t i) { return *members_[i].node; }
+  Recorder& recorder(std::size_t i) { return *members_[i].recorder; }
+  std::size_t size() const { return members_.size(); }
+  Board& board() { return board_; }
+
+  // Index of a running peer that leads and is ready.
+  std::optional<std::size_t> Leader();
+  std::size_t AwaitLeader();
+  // Through whoever leads; waits until every running peer has applied it.
+  void Commit(const std::string& text);
+  // Proposes on `i`, waits for nothing.
+  void Propose(std::size_t i, const std::string& text);
+  bool AwaitAppliedByAll(const std::string& text);
+  Status AwaitRead(std::size_t i, std::chrono::milliseconds timeout = kPatience);
+  // Bytes of all entries that a peer applied since its start.
+  std::string AppliedBytes(std::size_t i);
+  bool AwaitIdentical(std::size_t a, std::size_t b);
+
+ private:
+  struct Member {
+    NodeOptions options;
+    std::unique_ptr<Recorder> recorder;
+    std::unique_ptr<Node> node;
+  };
+  TempDir dir_;
+  Board board_;
+  std::vector<Member> members_;
+};
+
+}  // namespace triad::dledger
