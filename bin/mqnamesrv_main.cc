@@ -61,7 +61,6 @@ Result<LoadedNameServerConfig> LoadConfig() {
     Result<std::string> text = ReadFile(PosixFileSystem(), FLAGS_c);
     if (!text.ok()) return text.status();
     source.text = *std::move(text);
-    if (!FLAGS_p && !FLAGS_m) std::cout << "load config properties file OK, " << FLAGS_c << "\n";
   }
   return nameserver::LoadNameServerConfig(source);
 }
@@ -100,6 +99,9 @@ int Main() {
     return 1;
   }
   if (!Report(*loaded)) return 1;
+  if (!FLAGS_c.empty() && !FLAGS_p && !FLAGS_m) {
+    std::cout << "load config properties file OK, " << FLAGS_c << std::endl;
+  }
   if (FLAGS_p) {
     std::cout << NameServerConfigTable().Print(loaded->config);
     return 0;
