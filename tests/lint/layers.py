@@ -59,6 +59,10 @@ def check(path, text, edges, only, private):
                 problems.append(f"{where}: {pattern} is for {' '.join(allowed)} only")
         if not quoted:
             continue
+        if mine == "tests" and "/" not in quoted:  # a helper beside the test
+            if not os.path.isfile(os.path.join(sources.ROOT, os.path.dirname(path), quoted)):
+                problems.append(f"{where}: no such file beside the test")
+            continue
         target_path = resolve(quoted)
         target = folder_of(target_path, edges)
         if target is None:
@@ -98,6 +102,7 @@ def self_test():
     expect(fires("c/f.cc", "") == 1, "a folder without a rule is not seen")
     expect(fires("b/f.cc", '#include "b/x/n.h"\n', ["b/x/n.h"]) == 1, "a private header is not seen")
     expect(fires("a/f.cc", '#include "g.h"\n') == 1, "a bare name is not seen")
+    expect(fires("tests/f.cc", '#include "no_such.h"\n') == 1, "a missing neighbour is not seen")
 
 
 if __name__ == "__main__":
