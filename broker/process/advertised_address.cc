@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <netdb.h>
 #include <netinet/in.h>
 
 #include <array>
@@ -63,6 +64,31 @@ ChosenAddress ChooseAddress(const std::vector<Interface>& interfaces) {
   chosen.how = "no usable network interface was found: only clients on this host can connect";
   chosen.fallback = true;
   return chosen;
+}
+
+Result<std::string> ResolveHost(const std::string& host) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* list = nullptr;
+  const int error = ::getaddrinfo(host.c_str(), nullptr, &hints, &list);
+  if (error != 0) {
+    return Status::InvalidArgument("\"" + host + "\" cannot be resolved: " + ::gai_strerror(error));
+  }
+  std::string found;
+  for (const addrinfo* one = list; one != nullptr; one = one->ai_next) {
+    char text[INET6_ADDRSTRLEN] = {};
+    const bool v4 = one->ai_family == AF_INET;
+    const void* raw =
+        v4 ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in*>(one->ai_addr)->sin_addr)
+           : &reinterpret_cast<const sockaddr_in6*>(one->ai_addr)->sin6_addr;
+    if (::inet_ntop(one->ai_family, raw, text, sizeof text) == nullptr) continue;
+    if (v4 || found.empty()) found = text;
+    if (v4) break;
+  }
+  ::freeaddrinfo(list);
+  if (found.empty()) return Status::InvalidArgument("\"" + host + "\" has no IP address");
+  return found;
 }
 
 }  // namespace triad::broker

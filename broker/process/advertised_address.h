@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "common/status.h"
+
 namespace triad::broker {
 
 struct Interface {
@@ -25,5 +27,8 @@ struct ChosenAddress {
 };
 // The first interface that is up and neither loopback nor a bridge of containers or machines.
 ChosenAddress ChooseAddress(const std::vector<Interface>& interfaces);
+
+// A host name as an address (IPv4 first); an address as it is. Blocks. Errors: kInvalidArgument.
+Result<std::string> ResolveHost(const std::string& host);
 
 }  // namespace triad::broker

@@ -1,0 +1,407 @@
+#include "broker/broker.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "broker/process/advertised_address.h"
+#include "broker/process/banner.h"
+#include "broker/process/machine.h"
+#include "broker/process/store_check.h"
+#include "broker/processor/broker_context.h"
+#include "broker/processor/client_processor.h"
+#include "broker/processor/dispatcher.h"
+#include "broker/processor/forwarding_gate.h"
+#include "broker/processor/group_processor.h"
+#include "broker/processor/info_processor.h"
+#include "broker/processor/lock_processor.h"
+#include "broker/processor/offset_processor.h"
+#include "broker/processor/progress_processor.h"
+#include "broker/processor/system_state.h"
+#include "broker/processor/topic_processor.h"
+#include "broker/service/long_polling.h"
+#include "remoting/client.h"
+#include "remoting/server.h"
+
+namespace triad::broker {
+namespace {
+
+constexpr std::size_t kMembersMax = 200000;
+constexpr std::chrono::milliseconds kHousekeeping{1000};
+constexpr int kExpireEvery = 10;  // of those
+constexpr std::chrono::milliseconds kSystemStateBudget{5000};
+constexpr std::chrono::milliseconds kTransferTimeout{3000};
+constexpr std::chrono::milliseconds kUnregisterTimeout{1000};
+constexpr std::chrono::milliseconds kServerGrace{1000};
+constexpr std::chrono::milliseconds kLeavePoll{50};
+// Without a leader for so long there is nothing to forward to.
+constexpr std::chrono::milliseconds kLeaderlessMax{2000};
+
+std::size_t ConnectionThreads(const BrokerConfig& config) {
+  if (config.connection_threads > 0) return static_cast<std::size_t>(config.connection_threads);
+  return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 4);
+}
+
+}  // namespace
+
+struct Broker::Parts {
+  Parts(BrokerConfig c, BrokerOptions o, FileSystem& f, const Clock& k)
+      : config(std::move(c)), options(std::move(o)), fs(f), clock(k) {}
+
+  Status ChooseAddresses();
+  Status OpenStore();
+  void MakeServices();
+  void MakeProcessors();
+  Status Listen();
+  void Housekeep();
+
+  void OnLeaderChange(const dledger::LeaderInfo& info);
+  void ProposeSystemState();
+  void NotifyMembers(const GroupName& group, const std::vector<Member>& members);
+  void OnRequest(const remoting::ConnectionPtr& connection, remoting::Command command);
+  void OnClosed(const remoting::ConnectionPtr& connection);
+  std::size_t ClientConnections();
+  void HandOver();
+  void WaitForClients();
+  void Stop();
+
+  BrokerConfig config;
+  const BrokerOptions options;
+  FileSystem& fs;
+  const Clock& clock;
+  BannerFacts facts;
+  HostPort store_host;
+
+  // In order of construction; Stop ends their threads in the opposite order of use.
+  std::unique_ptr<TimerQueue> timers;
+  std::unique_ptr<remoting::Client> client;
+  std::unique_ptr<ForwardingGate> gate;
+  std::unique_ptr<ConsumerRegistry> consumers;
+  std::unique_ptr<ProducerRegistry> producers;
+  std::unique_ptr<MessageStore> store;
+  std::unique_ptr<LeaderReads> reads;
+  std::unique_ptr<OffsetService> offsets;
+  std::unique_ptr<LockService> locks;
+  std::unique_ptr<Registration> registration;
+  std::unique_ptr<LongPolling> long_polling;
+  std::unique_ptr<DiskGuard> disk;
+  Counters counters;
+  std::unique_ptr<RuntimeInfo> info;
+  std::unique_ptr<BrokerContext> context;
+  std::unique_ptr<Dispatcher> dispatcher;
+  std::unique_ptr<ClientProcessor> client_processor;
+  std::unique_ptr<GroupProcessor> group_processor;
+  std::unique_ptr<InfoProcessor> info_processor;
+  std::unique_ptr<LockProcessor> lock_processor;
+  std::unique_ptr<OffsetProcessor> offset_processor;
+  std::unique_ptr<ProgressProcessor> progress_processor;
+  std::unique_ptr<TopicProcessor> topic_processor;
+  std::unique_ptr<remoting::Server> server;
+
+  std::atomic<bool> wired{false};  // every service exists: the store's callbacks may use them
+  int housekeepings = 0;
+  std::mutex mutex;
+  std::set<std::uint64_t> peer_connections;  // those that forward to us
+  bool stopped = false;
+};
+
+Status Broker::Parts::ChooseAddresses() {
+  if (config.broker_ip1.empty()) {
+    const ChosenAddress chosen = ChooseAddress(ListInterfaces());
+    config.broker_ip1 = chosen.address;
+    facts = {chosen.how, chosen.candidates};
+    LOG_IF(WARNING, chosen.fallback) << chosen.how << "; set brokerIP1";
+  } else {
+    facts = {"as brokerIP1 says", ""};
+  }
+  // Records carry an IP address, also when clients are told a name.
+  auto ip = ResolveHost(config.broker_ip1);
+  if (!ip.ok()) {
+    return Status::InvalidArgument("brokerIP1: " + std::string(ip.status().message()));
+  }
+  const bool v6 = ip->find(':') != std::string::npos;
+  auto host =
+      ParseHostPort((v6 ? "[" + *ip + "]" : *ip) + ":" + std::to_string(config.listen_port));
+  if (!host.ok()) return host.status();
+  store_host = std::move(host.value());
+  return Status::Ok();
+}
+
+Status Broker::Parts::OpenStore() {
+  TRIAD_RETURN_IF_ERROR(CheckStoreRoot(fs, config.store_root, config.self.value()));
+  TRIAD_RETURN_IF_ERROR(fs.CreateDirs(config.store_root));
+  MessageStoreOptions o;
+  o.root_dir = config.store_root;
+  o.delay_levels = config.delay_levels;
+  o.appender.store_host = store_host;
+  o.appender.max_waiting = static_cast<std::size_t>(config.send_queue_capacity);
+  o.node.group = config.dledger_group;
+  o.node.self = config.self;
+  for (const GroupMember& member : config.members) {
+    o.node.peers.push_back({member.id, member.host, member.port});
+  }
+  o.node.client_address = config.FullClientAddress();
+  o.node.bind_address = config.bind_address;
+  o.node.segment_bytes = static_cast<std::uint64_t>(config.segment_bytes);
+  o.node.cache_bytes = static_cast<std::size_t>(config.cache_bytes);
+  o.node.sync_flush = config.flush == FlushDiskType::kSyncFlush;
+  o.node.heartbeat = config.raft_heartbeat;
+  o.node.election_min = config.raft_election_timeout;
+  o.node.election_max = config.raft_election_timeout * 2;
+  o.node.bootstrap_without = options.bootstrap_without;
+  MessageStore::Listener listener;
+  listener.on_arrival = [this](const TopicQueue& queue, QueueOffset max) {
+    if (wired) long_polling->OnArrival(queue, max);
+  };
+  listener.on_topics_changed = [this] {
+    if (wired) registration->OnTopicsChanged();
+  };
+  listener.on_leader_change = [this](const dledger::LeaderInfo& change) {
+    if (wired) OnLeaderChange(change);
+  };
+  auto opened = MessageStore::Open(fs, clock, std::move(o), std::move(listener));
+  if (!opened.ok()) return opened.status();
+  store = std::move(opened.value());
+  return Status::Ok();
+}
+
+void Broker::Parts::MakeServices() {
+  reads = std::make_unique<LeaderReads>(store->node());
+  OffsetService::Options offset_options;
+  offset_options.interval = config.offset_commit_interval;
+  offsets = std::make_unique<OffsetService>(offset_options, clock, *timers, store->appender(),
+                                            store->state(), *reads);
+  locks = std::make_unique<LockService>(clock, store->appender(), store->state(), *reads, *offsets);
+  registration =
+      std::make_unique<Registration>(config, clock, *timers, *client, store->state(), *reads);
+  disk = std::make_unique<DiskGuard>(fs, config.store_root, config.disk_warning_percent,
+                                     static_cast<std::uint64_t>(config.disk_free_floor_bytes));
+  disk->Refresh();
+  info = std::make_unique<RuntimeInfo>(config, clock, counters, *disk, *store);
+  consumers = std::make_unique<ConsumerRegistry>(
+      kMembersMax, [this](const GroupName& group, const std::vector<Member>& members) {
+        NotifyMembers(group, members);
+      });
+  producers = std::make_unique<ProducerRegistry>(kMembersMax);
+  long_polling = std::make_unique<LongPolling>(*timers);
+  context = std::make_unique<BrokerContext>(
+      BrokerContext{config, clock, *store, *timers, *gate, *consumers, *producers, *reads, *offsets,
+                    *locks, *registration, *disk, counters, long_polling.get()});
+}
+
+void Broker::Parts::MakeProcessors() {
+  dispatcher = std::make_unique<Dispatcher>(clock, *gate);
+  client_processor = std::make_unique<ClientProcessor>(*context);
+  client_processor->Register(dispatcher.get());
+  group_processor = std::make_unique<GroupProcessor>(*context);
+  group_processor->Register(dispatcher.get());
+  info_processor = std::make_unique<InfoProcessor>(*context, *info);
+  info_processor->Register(dispatcher.get());
+  lock_processor = std::make_unique<LockProcessor>(*context);
+  lock_processor->Register(dispatcher.get());
+  offset_processor = std::make_unique<OffsetProcessor>(*context, MachineMemoryBytes());
+  offset_processor->Register(dispatcher.get());
+  progress_processor = std::make_unique<ProgressProcessor>(*context);
+  progress_processor->Register(dispatcher.get());
+  topic_processor = std::make_unique<TopicProcessor>(*context);
+  topic_processor->Register(dispatcher.get());
+}
+
+Status Broker::Parts::Listen() {
+  remoting::ServerOptions o;
+  o.bind_address = config.bind_address;
+  o.ports = {static_cast<std::uint16_t>(config.listen_port),
+             static_cast<std::uint16_t>(config.listen_port - 2)};
+  o.threads = ConnectionThreads(config);
+  o.max_connections = static_cast<std::size_t>(config.max_connections);
+  o.idle_timeout = std::chrono::seconds(config.idle_seconds);
+  remoting::ServerHandler handler;
+  handler.on_request = [this](const remoting::ConnectionPtr& connection,
+                              remoting::Command command) {
+    OnRequest(connection, std::move(command));
+  };
+  handler.on_closed = [this](const remoting::ConnectionPtr& connection) { OnClosed(connection); };
+  server = remoting::CreateServer(std::move(o), std::move(handler));
+  const Status started = server->Start();
+  return started.ok() ? started : ExplainListenError(config, started);
+}
+
+void Broker::Parts::OnRequest(const remoting::ConnectionPtr& connection,
+                              remoting::Command command) {
+  if (command.code == kForwardRequest) {
+    const std::lock_guard lock(mutex);
+    peer_connections.insert(connection->id());
+  }
+  dispatcher->OnRequest(connection, std::move(command));
+}
+
+void Broker::Parts::OnClosed(const remoting::ConnectionPtr& connection) {
+  {
+    const std::lock_guard lock(mutex);
+    peer_connections.erase(connection->id());
+  }
+  consumers->OnConnectionClosed(connection);
+  producers->OnConnectionClosed(connection);
+  long_polling->OnConnectionClosed(connection->id());
+}
+
+void Broker::Parts::NotifyMembers(const GroupName& group, const std::vector<Member>& members) {
+  const auto group_config = store->state().FindGroup(group);
+  const bool wanted = group_config ? group_config->notify_consumer_ids_changed_enable : true;
+  if (!wanted || !config.notify_consumer_ids_changed) return;
+  for (const Member& member : members) {
+    remoting::Command notice = remoting::Command::Request(remoting::kNotifyConsumerIdsChanged);
+    notice.flag |= remoting::kFlagOneway;
+    notice.serialize_type = member.connection->last_serialize_type();
+    notice.ext.Set("consumerGroup", group.value());
+    member.connection->Send(std::move(notice));
+  }
+}
+
+// Log thread: who leads has changed.
+void Broker::Parts::OnLeaderChange(const dledger::LeaderInfo& change) {
+  LOG(INFO) << (change.leader.empty() ? "nobody" : change.leader.value()) << " leads in term "
+            << change.term << (change.ready ? "; this peer serves as the leader" : "");
+  // The lock table stands before the first request of the term, and goes after the last one.
+  if (change.ready) {
+    locks->OnLeaderTerm(change.term);
+    gate->OnLeaderChange(change);
+    timers->Schedule(std::chrono::milliseconds(0), [this] { ProposeSystemState(); });
+  } else {
+    gate->OnLeaderChange(change);
+    locks->OnLeaderTerm(Term{});
+  }
+  registration->OnLeaderChange(change);
+  timers->Schedule(std::chrono::milliseconds(0), [this] { long_polling->WakeAll(); });
+}
+
+// The first leader of a group makes its system topics; every later one adds what its own
+// configuration asks for.
+void Broker::Parts::ProposeSystemState() {
+  Proposal proposal;
+  proposal.command = MissingSystemState(config, store->state());
+  const bool complete = proposal.command.put_topics.empty() &&
+                        proposal.command.put_groups.empty() &&
+                        proposal.command.set_delay_levels.empty();
+  if (complete) return;
+  proposal.deadline = clock.MonoNow() + kSystemStateBudget;
+  proposal.done = [](const AppendOutcome& outcome) {
+    LOG_IF(WARNING, !outcome.status.ok())
+        << "the system topics were not created: " << outcome.status
+        << "; the next leader creates them";
+  };
+  store->appender().Submit(std::move(proposal));
+}
+
+void Broker::Parts::Housekeep() {
+  disk->Refresh();
+  info->Sample();
+  if (++housekeepings % kExpireEvery == 0) {
+    const TimePoint now = clock.MonoNow();
+    consumers->Expire(now);
+    producers->Expire(now);
+  }
+  timers->Schedule(kHousekeeping, [this] { Housekeep(); });
+}
+
+std::size_t Broker::Parts::ClientConnections() {
+  const std::lock_guard lock(mutex);
+  const std::size_t all = server->connection_count();
+  return all - std::min(all, peer_connections.size());
+}
+
+void Broker::Parts::HandOver() {
+  if (config.is_group() && store->node().leader_info().role == dledger::Role::kLeader) {
+    LOG(INFO) << "handing the leadership over";
+    auto done = std::make_shared<std::promise<Status>>();
+    store->node().TransferLeadership(PeerId(), kTransferTimeout,
+                                     [done](Status status) { done->set_value(std::move(status)); });
+    auto result = done->get_future();
+    const bool answered =
+        result.wait_for(kTransferTimeout + kHousekeeping) == std::future_status::ready;
+    const Status status = answered ? result.get() : Status::TimedOut("no answer");
+    LOG_IF(WARNING, !status.ok()) << "the leadership was not handed over: " << status;
+  }
+  registration->StepAside();
+}
+
+void Broker::Parts::WaitForClients() {
+  if (!config.is_group()) return;  // nobody to forward to
+  const TimePoint deadline = clock.MonoNow() + config.shutdown_wait;
+  TimePoint led_until = clock.MonoNow();
+  LOG(INFO) << "forwarding for " << ClientConnections() << " client connections for at most "
+            << config.shutdown_wait.count() << " s";
+  for (TimePoint now = clock.MonoNow(); now < deadline; now = clock.MonoNow()) {
+    if (ClientConnections() == 0) return;
+    if (!store->node().leader_info().leader.empty()) led_until = now;
+    if (now - led_until > kLeaderlessMax) return;
+    std::this_thread::sleep_for(kLeavePoll);
+  }
+}
+
+void Broker::Parts::Stop() {
+  if (std::exchange(stopped, true)) return;
+  if (registration) registration->Stop(kUnregisterTimeout);
+  if (gate) gate->Stop();
+  if (server) server->Stop(kServerGrace);
+  if (store) store->Stop();
+  timers->Stop();
+  client->Stop();
+}
+
+Broker::Broker(BrokerConfig config, BrokerOptions options, FileSystem& fs, const Clock& clock)
+    : parts_(std::make_unique<Parts>(std::move(config), std::move(options), fs, clock)) {}
+
+Broker::~Broker() {
+  Stop();
+}
+
+Status Broker::Start() {
+  Parts& p = *parts_;
+  TRIAD_RETURN_IF_ERROR(p.ChooseAddresses());
+  p.timers = std::make_unique<TimerQueue>();
+  remoting::ClientHandler handler;
+  handler.on_disconnect = [&p](const std::string& address) {
+    if (p.wired) p.registration->OnDisconnect(address);
+  };
+  p.client = remoting::CreateClient({}, std::move(handler));
+  ForwardingGate::Options gate_options;
+  gate_options.self = p.config.self;
+  p.gate = std::make_unique<ForwardingGate>(gate_options, p.clock, *p.timers, *p.client);
+  TRIAD_RETURN_IF_ERROR(p.OpenStore());
+  p.MakeServices();
+  p.MakeProcessors();
+  p.wired = true;
+  // Listening before joining: a port in use must not cost the group an election.
+  TRIAD_RETURN_IF_ERROR(p.Listen());
+  TRIAD_RETURN_IF_ERROR(p.store->Start());
+  p.registration->Start();
+  p.timers->Schedule(kHousekeeping, [&p] { p.Housekeep(); });
+  return Status::Ok();
+}
+
+std::vector<std::string> Broker::Banner() const {
+  return BannerLines(parts_->config, parts_->facts);
+}
+
+std::string Broker::BootLine() const {
+  return BootLineOf(parts_->config);
+}
+
+void Broker::Leave() {
+  parts_->HandOver();
+  parts_->WaitForClients();
+  Stop();
+}
+
+void Broker::Stop() {
+  if (parts_->timers) parts_->Stop();
+}
+
+}  // namespace triad::broker
