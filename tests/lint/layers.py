@@ -26,7 +26,8 @@ def parse(text):
 
 
 def folder_of(path, edges):
-    folder = os.path.dirname(path)
+    """The rule that counts: one for this very file (without its suffix), else its folder's."""
+    folder = path.split(".")[0]
     while folder and folder not in edges:
         folder = os.path.dirname(folder)
     return folder or None
@@ -101,6 +102,9 @@ def self_test():
     expect(fires("a/f.cc", '// #include "b/g.h"\n') == 0, "a comment is read as code")
     expect(fires("c/f.cc", "") == 1, "a folder without a rule is not seen")
     expect(fires("b/f.cc", '#include "b/x/n.h"\n', ["b/x/n.h"]) == 1, "a private header is not seen")
+    one = parse("a:\na/low:\nb: a/low\n")[0]
+    expect(not check("b/f.cc", '#include "a/low.h"\n', one, [], set()), "a file's rule is ignored")
+    expect(check("b/f.cc", '#include "a/high.h"\n', one, [], set()), "a file's rule covers others")
     expect(fires("a/f.cc", '#include "g.h"\n') == 1, "a bare name is not seen")
     expect(fires("tests/f.cc", '#include "no_such.h"\n') == 1, "a missing neighbour is not seen")
 
