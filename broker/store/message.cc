@@ -203,6 +203,12 @@ Result<MessageView> ParseMessage(std::string_view bytes, bool verify_crc) {
   return view;
 }
 
+bool IsRecordAt(std::string_view record, PhysicalOffset position) {
+  return record.size() >= kFixedBytesV1 && LoadBe32(record.data()) == record.size() &&
+         LoadBe64(record.data() + kPhysicalOffsetAt) ==
+             static_cast<std::uint64_t>(position.value());
+}
+
 MessageDraft DraftFrom(const MessageView& message) {
   MessageDraft draft;
   draft.topic = Topic(std::string(message.topic));

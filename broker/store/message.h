@@ -91,6 +91,9 @@ struct MessageView {
 // The record at the start of `bytes`. Errors: kCorruption saying what is wrong. `verify_crc`: also
 // the body's CRC-32.
 Result<MessageView> ParseMessage(std::string_view bytes, bool verify_crc);
+// Whether `record` is as long as it says and stands at `position`, as it says: the cheap check for
+// bytes that were checked before.
+bool IsRecordAt(std::string_view record, PhysicalOffset position);
 // A draft with everything the record says (to store it again elsewhere).
 MessageDraft DraftFrom(const MessageView& message);
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "broker/state/replicated_state.h"
+#include "broker/state/state_store.h"
 #include "broker/store/appender.h"
 #include "broker/store/consume_queue_store.h"
 #include "common/clock.h"
@@ -30,6 +31,11 @@ struct MessageStoreOptions {
   std::string delay_levels;  // messageDelayLevel, used when this peer is the first leader
   std::chrono::milliseconds state_flush_interval{1000};
   std::uint64_t state_flush_bytes = 64u << 20;
+  std::chrono::milliseconds queue_checkpoint_interval{10000};
+  std::uint64_t queue_checkpoint_bytes = 256u << 20;
+  // Where the state lives; default: LevelDB.
+  std::function<Result<std::unique_ptr<StateStore>>(const std::string& dir)> open_state_store =
+      OpenLevelDbStateStore;
 };
 
 // The entry that holds a message, and the message in it. Keeps the bytes alive.
@@ -48,10 +54,13 @@ class MessageStore {
     // Log thread. Every change; ready = may serve as leader.
     std::function<void(const dledger::LeaderInfo&)> on_leader_change;
   };
+  // Errors: those of dledger::Node::Open and the stores; kInvalidArgument: delay_levels;
+  // kCorruption: state, log and queues do not belong together. `fs` and `clock` outlive it.
   static Result<std::unique_ptr<MessageStore>> Open(FileSystem& fs, const Clock& clock,
                                                     MessageStoreOptions options, Listener listener);
   virtual ~MessageStore() = default;
   virtual Status Start() = 0;
+  // Answers every waiter, flushes, closes. Idempotent.
   virtual void Stop() = 0;
 
   virtual dledger::Node& node() = 0;

@@ -1,0 +1,152 @@
+#include "broker/store/entry_dispatcher.h"
+
+#include <algorithm>
+
+namespace triad::broker {
+namespace {
+
+Status Damaged(const dledger::Entry& entry, std::string_view what) {
+  return Status::Corruption("entry " + std::to_string(entry.index.value()) + " at " +
+                            std::to_string(entry.position.value()) + ": " + std::string(what));
+}
+
+// The padding behind the last record.
+bool IsPadding(std::string_view bytes) {
+  return bytes.size() < 8 && bytes.find_first_not_of('\0') == std::string_view::npos;
+}
+
+ApplyContext ContextOf(const dledger::Entry& entry) {
+  ApplyContext context;
+  context.index = entry.index;
+  context.term = entry.term;
+  context.position = entry.position;
+  context.end_position = entry.end();
+  context.store_time_ms = entry.store_time_ms;
+  return context;
+}
+
+}  // namespace
+
+EntryDispatcher::EntryDispatcher(ReplicatedState* state, ConsumeQueueStore* queues)
+    : state_(state), queues_(queues) {
+  RefreshLevels();
+}
+
+Result<EntryDispatcher::Outcome> EntryDispatcher::Apply(const dledger::Entry& entry) {
+  const ApplyContext context = ContextOf(entry);
+  Outcome outcome;
+  if (entry.type != dledger::EntryType::kBatch) {
+    state_->FinishEntry(context);
+    return outcome;
+  }
+  const Result<PayloadView> payload = ParsePayload(entry.payload());
+  if (!payload.ok()) return Damaged(entry, payload.status().message());
+  TRIAD_RETURN_IF_ERROR(CheckRecords(entry, payload.value()));
+  if (!payload.value().command.empty()) {
+    const Result<StateCommand> command = DecodeStateCommand(payload.value().command);
+    if (!command.ok()) return Damaged(entry, command.status().message());
+    outcome.command = state_->Apply(command.value(), context);
+    outcome.topics_changed = !outcome.command.topics_changed.empty() ||
+                             !command.value().put_groups.empty() ||
+                             !command.value().delete_groups.empty();
+    for (const Topic& topic : command.value().delete_topics) {
+      queues_->DeleteTopic(topic);
+      std::erase_if(arrivals_, [&](const auto& queue) { return queue.first.topic == topic; });
+    }
+    if (!command.value().set_delay_levels.empty()) RefreshLevels();
+  }
+  DispatchRecords(entry);
+  state_->FinishEntry(context);
+  return outcome;
+}
+
+// Every record of the entry: parsed, and where it says it is.
+Status EntryDispatcher::CheckRecords(const dledger::Entry& entry, const PayloadView& payload) {
+  messages_.clear();
+  std::string_view rest = payload.records;
+  PhysicalOffset at = entry.payload_position() + static_cast<std::int64_t>(payload.records_at);
+  while (!IsPadding(rest)) {
+    const Result<MessageView> message = ParseMessage(rest, false);  // the entry's CRC covers it
+    if (!message.ok()) return Damaged(entry, message.status().message());
+    if (message.value().physical_offset != at) {
+      return Damaged(entry, "a record says it is at " +
+                                std::to_string(message.value().physical_offset.value()) +
+                                ", but it is at " + std::to_string(at.value()));
+    }
+    messages_.push_back(message.value());
+    const std::size_t bytes = message.value().record.size();
+    rest.remove_prefix(bytes);
+    at += static_cast<std::int64_t>(bytes);
+  }
+  return Status::Ok();
+}
+
+void EntryDispatcher::DispatchRecords(const dledger::Entry& entry) {
+  std::vector<std::pair<const TopicQueue, Arrival>*> touched;
+  for (const MessageView& message : messages_) {
+    auto found = arrivals_.find(QueueRef{message.topic, QueueId{message.queue_id}});
+    if (found == arrivals_.end()) {
+      TopicQueue queue{Topic(std::string(message.topic)), QueueId{message.queue_id}};
+      found = arrivals_.emplace(std::move(queue), Arrival{}).first;
+    }
+    Arrival& arrival = found->second;
+    if (arrival.entry != entry.index) touched.push_back(&*found);
+    arrival.entry = entry.index;
+    arrival.next = message.queue_offset + 1;
+    queues_->Append(found->first, message.queue_offset,
+                    {message.physical_offset, static_cast<std::int32_t>(message.record.size()),
+                     TagCodeOf(message)});
+  }
+  for (const auto* queue : touched) state_->NoteMessage(queue->first, queue->second.next);
+}
+
+Status EntryDispatcher::Replay(const dledger::Entry& entry) {
+  if (entry.type != dledger::EntryType::kBatch) return Status::Ok();
+  const Result<PayloadView> payload = ParsePayload(entry.payload());
+  if (!payload.ok()) return Damaged(entry, payload.status().message());
+  TRIAD_RETURN_IF_ERROR(CheckRecords(entry, payload.value()));
+  if (!payload.value().command.empty()) {
+    const Result<StateCommand> command = DecodeStateCommand(payload.value().command);
+    if (!command.ok()) return Damaged(entry, command.status().message());
+    for (const Topic& topic : command.value().delete_topics) queues_->DeleteTopic(topic);
+  }
+  for (const MessageView& message : messages_) {
+    const TopicQueue queue{Topic(std::string(message.topic)), QueueId{message.queue_id}};
+    const std::optional<QueueRange> range = queues_->Range(queue);
+    if (range.has_value() && message.queue_offset > range->max) {
+      return Damaged(
+          entry, "its messages do not follow the consume queue of topic " + queue.topic.value());
+    }
+    queues_->Append(queue, message.queue_offset,
+                    {message.physical_offset, static_cast<std::int32_t>(message.record.size()),
+                     TagCodeOf(message)});
+  }
+  return Status::Ok();
+}
+
+std::vector<std::pair<TopicQueue, QueueOffset>> EntryDispatcher::TakeArrivals() {
+  std::vector<std::pair<TopicQueue, QueueOffset>> taken;
+  taken.reserve(arrivals_.size());
+  for (const auto& [queue, arrival] : arrivals_) taken.emplace_back(queue, arrival.next);
+  arrivals_.clear();
+  std::sort(taken.begin(), taken.end());
+  return taken;
+}
+
+// wire.md §5.10, §8.4.
+std::int64_t EntryDispatcher::TagCodeOf(const MessageView& message) const {
+  if (message.topic != kScheduleTopic) return TagCode(FindProperty(message.properties, "TAGS"));
+  return message.store_time_ms + levels_.DelayOf(message.queue_id + 1).count();
+}
+
+void EntryDispatcher::RefreshLevels() {
+  const std::string text = state_->delay_levels();
+  if (text == levels_text_) return;
+  levels_text_ = text;
+  const Result<DelayLevels> parsed = DelayLevels::Parse(text);
+  LOG_IF(ERROR, !parsed.ok()) << "the group's delay levels do not parse, the defaults are used: "
+                              << parsed.status();
+  levels_ = parsed.ok() ? parsed.value() : DelayLevels();
+}
+
+}  // namespace triad::broker

@@ -1,0 +1,61 @@
+// EntryDispatcher: what a committed entry means: its command to the state, its messages to the
+// consume queues.
+//
+// Owner: the apply thread. Deterministic: the result depends on the entry and the state alone.
+// Nothing is done for an entry whose payload does not parse.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "broker/state/replicated_state.h"
+#include "broker/store/consume_queue_store.h"
+#include "broker/store/delay_levels.h"
+#include "broker/store/message.h"
+#include "broker/store/queue_map.h"
+#include "dledger/raft/entry.h"
+
+namespace triad::broker {
+
+class EntryDispatcher {
+ public:
+  // Both outlive it.
+  EntryDispatcher(ReplicatedState* state, ConsumeQueueStore* queues);
+
+  struct Outcome {
+    ReplicatedState::CommandResult command;
+    bool topics_changed = false;  // topics or groups
+  };
+  // Applies the next entry to the state and the queues. Errors: kCorruption (nothing was changed,
+  // except that queues may hold units of its first messages).
+  Result<Outcome> Apply(const dledger::Entry& entry);
+
+  // Queues only, for an entry that the state has seen: units and topic deletions. Errors:
+  // kCorruption, also when a queue lacks units in front of it.
+  Status Replay(const dledger::Entry& entry);
+
+  // Queues that got messages by Apply since the last call, with their new max.
+  std::vector<std::pair<TopicQueue, QueueOffset>> TakeArrivals();
+
+ private:
+  struct Arrival {
+    QueueOffset next;
+    LogIndex entry;  // the last that touched it
+  };
+  Status CheckRecords(const dledger::Entry& entry, const PayloadView& payload);
+  void DispatchRecords(const dledger::Entry& entry);
+  std::int64_t TagCodeOf(const MessageView& message) const;
+  void RefreshLevels();
+
+  ReplicatedState* const state_;
+  ConsumeQueueStore* const queues_;
+  DelayLevels levels_;
+  std::string levels_text_;            // what levels_ was parsed from
+  std::vector<MessageView> messages_;  // of the entry at hand; they point into it
+  QueueMap<Arrival> arrivals_;
+};
+
+}  // namespace triad::broker

@@ -1,0 +1,385 @@
+#include "broker/store/message_store.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "broker/store/entry_dispatcher.h"
+#include "broker/store/store_flusher.h"
+
+namespace triad::broker {
+namespace {
+
+constexpr std::size_t kReplayBytes = 4u << 20;
+
+// The record of `unit` inside its entry. Errors: kCorruption.
+Result<LoadedMessage> Locate(dledger::EntryRef entry, const QueueUnit& unit) {
+  const std::int64_t at = unit.position - entry->position;
+  const auto header = static_cast<std::int64_t>(entry->header_bytes);
+  if (at < header || unit.size_bytes <= 0 ||
+      at + unit.size_bytes > static_cast<std::int64_t>(entry->size())) {
+    return Status::Corruption("a consume queue points outside of entry " +
+                              std::to_string(entry->index.value()));
+  }
+  LoadedMessage loaded;
+  loaded.record =
+      std::string_view(entry->bytes)
+          .substr(static_cast<std::size_t>(at), static_cast<std::size_t>(unit.size_bytes));
+  loaded.entry = std::move(entry);
+  if (!IsRecordAt(loaded.record, unit.position)) {
+    return Status::Corruption("no record at " + std::to_string(unit.position.value()) +
+                              ", where a consume queue points");
+  }
+  return loaded;
+}
+
+class LogMessageStore final : public MessageStore, private dledger::Application {
+ public:
+  LogMessageStore(FileSystem& fs, const Clock& clock, MessageStoreOptions options,
+                  Listener listener)
+      : fs_(fs),
+        clock_(clock),
+        options_(std::move(options)),
+        listener_(std::move(listener)),
+        appender_(options_.appender, clock) {}
+  ~LogMessageStore() override { Stop(); }
+
+  Status Open();
+
+  Status Start() override { return node_->Start(); }
+  void Stop() override;
+
+  dledger::Node& node() override { return *node_; }
+  Appender& appender() override { return appender_; }
+  const ReplicatedState& state() const override { return *state_; }
+  const ConsumeQueueStore& queues() const override { return *queues_; }
+
+  QueueRange RangeOf(const TopicQueue& queue) const override;
+  LoadedMessage CachedMessage(const QueueUnit& unit) const override;
+  Result<LoadedMessage> ReadMessage(const QueueUnit& unit) override;
+  Result<LoadedMessage> ReadMessageAt(PhysicalOffset offset) override;
+  Result<QueueOffset> OffsetByTime(const TopicQueue& queue, std::int64_t time_ms,
+                                   bool upper) override;
+
+ private:
+  // ---- dledger::Application ----
+  dledger::BuildResult Build(const dledger::BuildContext& context, std::string* payload) override {
+    return appender_.Build(context, payload);
+  }
+  void OnLeaderChange(const dledger::LeaderInfo& info) override;
+  void Apply(std::span<const dledger::EntryRef> entries) override;
+  void OnApplyIdle() override;
+
+  // ---- Open ----
+  Status OpenState();
+  Status OpenNode();
+  Status OpenQueues(QueueCheckpoint checkpoint);
+  Status ReplayQueues(LogIndex behind);
+  Status ReplayWhenWritten(LogIndex behind);
+  Status CheckQueues(bool rebuilt) const;
+  std::string QueueDir() const { return options_.root_dir + "/consumequeue"; }
+
+  bool ApplyEntry(const dledger::Entry& entry);
+  void ProposeDelayLevels();
+  Result<std::int64_t> StoreTimeOf(const TopicQueue& queue, QueueOffset offset);
+
+  FileSystem& fs_;
+  const Clock& clock_;
+  const MessageStoreOptions options_;
+  const Listener listener_;
+  Appender appender_;
+  Term open_term_;       // log thread; 0 = none
+  LogIndex dispatched_;  // apply thread (Open before it starts): the queues hold entries up to it
+  bool stopped_ = false;
+
+  std::unique_ptr<ReplicatedState> state_;
+  std::unique_ptr<ConsumeQueueStore> queues_;
+  std::unique_ptr<EntryDispatcher> dispatcher_;
+  std::unique_ptr<StoreFlusher> flusher_;
+  std::unique_ptr<dledger::Node> node_;  // its threads use all of the above
+};
+
+// ---- Open, Stop ---------------------------------------------------------------------------------
+
+Status LogMessageStore::Open() {
+  const Result<DelayLevels> levels = DelayLevels::Parse(options_.delay_levels);
+  if (!options_.delay_levels.empty()) TRIAD_RETURN_IF_ERROR(levels.status());
+  TRIAD_RETURN_IF_ERROR(OpenState());
+  TRIAD_RETURN_IF_ERROR(OpenNode());
+  const Result<QueueCheckpoint> checkpoint = StoreFlusher::Loaded(*state_);
+  if (!checkpoint.ok()) return checkpoint.status();
+  Status opened = OpenQueues(checkpoint.value());
+  if (opened.ok()) opened = CheckQueues(false);
+  if (opened.code() == StatusCode::kCorruption) {
+    LOG(WARNING) << "the consume queues are rebuilt from the log: " << opened.message();
+    opened = OpenQueues(QueueCheckpoint{});
+    if (opened.ok()) opened = CheckQueues(true);
+  }
+  TRIAD_RETURN_IF_ERROR(opened);
+  TRIAD_RETURN_IF_ERROR(queues_->SetLogBegin(node_->status().begin_position));
+  const FlushPolicy policy{.state_interval = options_.state_flush_interval,
+                           .state_bytes = options_.state_flush_bytes,
+                           .queues_interval = options_.queue_checkpoint_interval,
+                           .queues_bytes = options_.queue_checkpoint_bytes};
+  flusher_ = std::make_unique<StoreFlusher>(policy, clock_, state_.get(), queues_.get());
+  appender_.set_wake([this] { node_->WakeProposer(); });
+  return Status::Ok();
+}
+
+Status LogMessageStore::OpenState() {
+  const std::string dir = options_.root_dir + "/state";
+  Result<std::unique_ptr<StateStore>> store = options_.open_state_store(dir);
+  if (!store.ok()) return store.status();
+  state_ = std::make_unique<ReplicatedState>(std::move(store.value()));
+  return state_->Load();
+}
+
+Status LogMessageStore::OpenNode() {
+  dledger::NodeOptions options = options_.node;
+  options.dir = options_.root_dir + "/dledger-" + options.self.value();
+  options.applied = state_->applied_index();
+  TRIAD_RETURN_IF_ERROR(fs_.CreateDirs(options.dir));
+  Result<std::unique_ptr<dledger::Node>> node =
+      dledger::Node::Open(fs_, clock_, std::move(options), this);
+  if (node.ok()) node_ = std::move(node.value());
+  return node.status();
+}
+
+// Opens the queues as of `checkpoint` and brings them up to the state.
+Status LogMessageStore::OpenQueues(QueueCheckpoint checkpoint) {
+  dispatcher_.reset();
+  queues_.reset();
+  // Without their directory the checkpoint promises nothing.
+  if (!fs_.Exists(QueueDir())) checkpoint = QueueCheckpoint{};
+  Result<std::unique_ptr<ConsumeQueueStore>> queues =
+      ConsumeQueueStore::Open(fs_, QueueDir(), checkpoint.position);
+  if (!queues.ok()) return queues.status();
+  queues_ = std::move(queues.value());
+  dispatcher_ = std::make_unique<EntryDispatcher>(state_.get(), queues_.get());
+  dispatched_ = checkpoint.index;
+  return ReplayQueues(std::min(state_->applied_index(), node_->status().last_index) + 1);
+}
+
+// Gives the queues the entries (dispatched_, behind), which the state has seen.
+Status LogMessageStore::ReplayQueues(LogIndex behind) {
+  const LogIndex first_kept = node_->status().first_index;
+  if (dispatched_ + 1 < first_kept) dispatched_ = first_kept - 1;
+  while (dispatched_ + 1 < behind) {
+    const Result<std::vector<dledger::EntryRef>> entries =
+        node_->ReadRange(dispatched_ + 1, behind, kReplayBytes);
+    if (!entries.ok()) return entries.status();
+    CHECK(!entries.value().empty());
+    for (const dledger::EntryRef& entry : entries.value()) {
+      CHECK_EQ(entry->index, dispatched_ + 1);
+      TRIAD_RETURN_IF_ERROR(dispatcher_->Replay(*entry));
+      dispatched_ = entry->index;
+    }
+    TRIAD_RETURN_IF_ERROR(queues_->WriteOut());
+  }
+  return Status::Ok();
+}
+
+// The state says how long each queue is. A queue whose messages have all expired may be absent
+// after a rebuild.
+Status LogMessageStore::CheckQueues(bool rebuilt) const {
+  if (dispatched_ < state_->applied_index()) return Status::Ok();  // see Apply
+  for (const auto& [queue, next] : state_->NextOffsets()) {
+    const std::optional<QueueRange> range = queues_->Range(queue);
+    if (range.has_value() ? range->max == next : rebuilt) continue;
+    return Status::Corruption("topic " + queue.topic.value() + " queue " +
+                              std::to_string(queue.queue_id.value()) + " ends at " +
+                              std::to_string(range.has_value() ? range->max.value() : 0) +
+                              ", the state says " + std::to_string(next.value()));
+  }
+  return Status::Ok();
+}
+
+void LogMessageStore::Stop() {
+  if (std::exchange(stopped_, true) || node_ == nullptr) return;
+  node_->Stop();
+  if (flusher_ != nullptr) flusher_->FlushAll();
+  appender_.Abandon();
+}
+
+// ---- Log thread ---------------------------------------------------------------------------------
+
+void LogMessageStore::OnLeaderChange(const dledger::LeaderInfo& info) {
+  const bool may_write = info.ready && info.role == dledger::Role::kLeader;
+  const Term next = may_write ? info.term : Term{0};
+  if (next != open_term_) {
+    if (open_term_ != Term{0}) appender_.CloseTerm();
+    open_term_ = next;
+    if (may_write) {
+      appender_.OpenTerm(next, state_->NextOffsets());
+      ProposeDelayLevels();
+    }
+  }
+  if (listener_.on_leader_change) listener_.on_leader_change(info);
+}
+
+void LogMessageStore::ProposeDelayLevels() {
+  const std::string present = state_->delay_levels();
+  if (!present.empty()) {
+    LOG_IF(WARNING, !options_.delay_levels.empty() && present != options_.delay_levels)
+        << "messageDelayLevel here is '" << options_.delay_levels
+        << "', but the group was founded with '" << present << "', which stays in force";
+    return;
+  }
+  Proposal proposal;
+  proposal.command.set_delay_levels =
+      options_.delay_levels.empty() ? std::string(kDefaultDelayLevels) : options_.delay_levels;
+  proposal.deadline = TimePoint::max();
+  proposal.done = [](AppendOutcome outcome) {
+    LOG_IF(WARNING, !outcome.status.ok())
+        << "the delay levels were not stored, the next leader will: " << outcome.status;
+  };
+  appender_.Submit(std::move(proposal));
+}
+
+// ---- Apply thread -------------------------------------------------------------------------------
+
+void LogMessageStore::Apply(std::span<const dledger::EntryRef> entries) {
+  bool topics_changed = false;
+  for (const dledger::EntryRef& entry : entries) {
+    if (entry->index <= state_->applied_index()) continue;  // the replay below takes it
+    if (dispatched_ + 1 < entry->index) {
+      // The log of this peer was behind its state at the start (it lost its end and got it back).
+      const Status replayed = ReplayWhenWritten(entry->index);
+      LOG_IF(FATAL, !replayed.ok())
+          << "cannot bring the consume queues up to the state: " << replayed << ". Remove "
+          << QueueDir() << " and start again: they are rebuilt from the log.";
+    }
+    topics_changed = ApplyEntry(*entry) || topics_changed;
+  }
+  for (const auto& [queue, max] : dispatcher_->TakeArrivals()) {
+    if (listener_.on_arrival) listener_.on_arrival(queue, max);
+  }
+  if (topics_changed && listener_.on_topics_changed) listener_.on_topics_changed();
+  flusher_->Tick();
+  appender_.ExpireWaiters();
+}
+
+// As ReplayQueues; waits a while for entries that are committed, but not yet on this peer's disk.
+Status LogMessageStore::ReplayWhenWritten(LogIndex behind) {
+  constexpr int kTriesMax = 1000;
+  constexpr std::chrono::milliseconds kPause{10};
+  Status replayed = ReplayQueues(behind);
+  for (int i = 0; i < kTriesMax && replayed.code() == StatusCode::kNotFound; ++i) {
+    std::this_thread::sleep_for(kPause);
+    replayed = ReplayQueues(behind);
+  }
+  return replayed;
+}
+
+// Whether topics or groups changed.
+bool LogMessageStore::ApplyEntry(const dledger::Entry& entry) {
+  const Result<EntryDispatcher::Outcome> outcome = dispatcher_->Apply(entry);
+  LOG_IF(FATAL, !outcome.ok()) << "a committed entry cannot be applied: " << outcome.status()
+                               << ". Its log is " << options_.root_dir
+                               << "; compare it with the other peers' before anything else.";
+  dispatched_ = entry.index;
+  flusher_->NoteEntry(entry.size());
+  appender_.OnApplied(entry.index, entry.term, outcome.value().command);
+  return outcome.value().topics_changed;
+}
+
+void LogMessageStore::OnApplyIdle() {
+  flusher_->Tick();
+  appender_.ExpireWaiters();
+}
+
+// ---- Reads --------------------------------------------------------------------------------------
+
+QueueRange LogMessageStore::RangeOf(const TopicQueue& queue) const {
+  const QueueOffset next = state_->NextOffset(queue);
+  const std::optional<QueueRange> range = queues_->Range(queue);
+  if (!range.has_value()) return {next, next};
+  const QueueOffset max = std::min(next, range->max);
+  return {std::min(range->min, max), max};
+}
+
+LoadedMessage LogMessageStore::CachedMessage(const QueueUnit& unit) const {
+  dledger::EntryRef entry = node_->CachedAt(unit.position);
+  if (entry == nullptr) return {};
+  Result<LoadedMessage> loaded = Locate(std::move(entry), unit);
+  return loaded.ok() ? std::move(loaded.value()) : LoadedMessage{};
+}
+
+Result<LoadedMessage> LogMessageStore::ReadMessage(const QueueUnit& unit) {
+  Result<dledger::EntryRef> entry = node_->ReadAt(unit.position);
+  if (!entry.ok()) return entry.status();
+  Result<LoadedMessage> loaded = Locate(std::move(entry.value()), unit);
+  if (!loaded.ok()) return loaded;
+  const Result<MessageView> message = ParseMessage(loaded->record, true);
+  if (!message.ok()) return message.status();
+  return loaded;
+}
+
+Result<LoadedMessage> LogMessageStore::ReadMessageAt(PhysicalOffset offset) {
+  const auto absent = [&] {
+    return Status::NotFound("no message begins at " + std::to_string(offset.value()));
+  };
+  if (offset.value() < 0 || offset >= state_->applied_position()) return absent();
+  const Result<dledger::EntryRef> entry = node_->ReadAt(offset);
+  if (!entry.ok()) return entry.status();
+  if (entry.value()->type != dledger::EntryType::kBatch) return absent();
+  const Result<PayloadView> payload = ParsePayload(entry.value()->payload());
+  if (!payload.ok()) return payload.status();
+  std::string_view rest = payload.value().records;
+  PhysicalOffset at =
+      entry.value()->payload_position() + static_cast<std::int64_t>(payload.value().records_at);
+  while (at <= offset) {
+    const Result<MessageView> message = ParseMessage(rest, at == offset);
+    if (!message.ok()) return absent();
+    if (at == offset) return LoadedMessage{entry.value(), message.value().record};
+    rest.remove_prefix(message.value().record.size());
+    at += static_cast<std::int64_t>(message.value().record.size());
+  }
+  return absent();
+}
+
+Result<std::int64_t> LogMessageStore::StoreTimeOf(const TopicQueue& queue, QueueOffset offset) {
+  const Result<std::vector<QueueUnit>> units = queues_->Read(queue, offset, 1);
+  if (!units.ok()) return units.status();
+  if (units.value().empty()) return Status::NotFound("the queue lost the message meanwhile");
+  const Result<LoadedMessage> loaded = ReadMessage(units.value().front());
+  if (!loaded.ok()) return loaded.status();
+  const Result<MessageView> message = ParseMessage(loaded.value().record, false);
+  if (!message.ok()) return message.status();
+  return message.value().store_time_ms;
+}
+
+// Store times never decrease along a queue, so this is a binary search.
+Result<QueueOffset> LogMessageStore::OffsetByTime(const TopicQueue& queue, std::int64_t time_ms,
+                                                  bool upper) {
+  const QueueRange range = RangeOf(queue);
+  QueueOffset low = range.min;
+  QueueOffset high = range.max;
+  while (low < high) {
+    const QueueOffset middle = low + (high - low) / 2;
+    const Result<std::int64_t> time = StoreTimeOf(queue, middle);
+    if (!time.ok()) return time.status();
+    const bool in_front = upper ? time.value() <= time_ms : time.value() < time_ms;
+    if (in_front) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  if (!upper) return low;
+  return low == range.min ? low : low - 1;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<MessageStore>> MessageStore::Open(FileSystem& fs, const Clock& clock,
+                                                         MessageStoreOptions options,
+                                                         Listener listener) {
+  auto store =
+      std::make_unique<LogMessageStore>(fs, clock, std::move(options), std::move(listener));
+  TRIAD_RETURN_IF_ERROR(store->Open());
+  return std::unique_ptr<MessageStore>(std::move(store));
+}
+
+}  // namespace triad::broker

@@ -1,0 +1,151 @@
+#include "broker/store/store_flusher.h"
+
+#include <charconv>
+#include <string>
+#include <utility>
+
+namespace triad::broker {
+namespace {
+
+constexpr char kCheckpointName[] = "cq_checkpoint";
+
+std::string EncodeCheckpoint(const QueueCheckpoint& checkpoint) {
+  return std::to_string(checkpoint.index.value()) + " " +
+         std::to_string(checkpoint.position.value());
+}
+
+void DieIfFailed(const Status& status, const char* what) {
+  if (status.ok()) return;
+  LOG(FATAL) << what << " could not be made durable: " << status
+             << ". Check the disk and its free space, then start again: nothing acknowledged is "
+                "lost, it is in the log.";
+}
+
+}  // namespace
+
+StoreFlusher::StoreFlusher(FlushPolicy policy, const Clock& clock, ReplicatedState* state,
+                           ConsumeQueueStore* queues)
+    : policy_(policy),
+      clock_(clock),
+      state_(state),
+      queues_(queues),
+      state_flushed_at_(clock.MonoNow()),
+      queues_synced_at_(clock.MonoNow()),
+      thread_([this] { RunSyncs(); }) {}
+
+StoreFlusher::~StoreFlusher() {
+  {
+    const std::lock_guard hold(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+Result<QueueCheckpoint> StoreFlusher::Loaded(const ReplicatedState& state) {
+  QueueCheckpoint checkpoint;
+  const std::optional<std::string> text = state.LoadedExtra(kCheckpointName);
+  if (!text.has_value()) return checkpoint;
+  std::uint64_t index = 0;
+  std::int64_t position = 0;
+  const char* const end = text->data() + text->size();
+  const auto first = std::from_chars(text->data(), end, index);
+  if (first.ec != std::errc() || first.ptr == end) {
+    return Status::Corruption("state: bad consume queue checkpoint '" + *text + "'");
+  }
+  const auto second = std::from_chars(first.ptr + 1, end, position);
+  if (second.ec != std::errc() || second.ptr != end || index > state.applied_index().value()) {
+    return Status::Corruption("state: bad consume queue checkpoint '" + *text + "'");
+  }
+  return QueueCheckpoint{LogIndex{index}, PhysicalOffset{position}};
+}
+
+void StoreFlusher::NoteEntry(std::uint64_t bytes) {
+  bytes_since_flush_ += bytes;
+  bytes_since_sync_ += bytes;
+}
+
+void StoreFlusher::Tick() {
+  FinishSync(false);
+  const TimePoint now = clock_.MonoNow();
+  const bool sync_due = bytes_since_sync_ >= policy_.queues_bytes ||
+                        now - queues_synced_at_ >= policy_.queues_interval;
+  if (sync_due && !in_making_.has_value() && state_->applied_index() != last_checkpoint_) {
+    StartSync();
+  }
+  const bool flush_due = bytes_since_flush_ >= policy_.state_bytes ||
+                         now - state_flushed_at_ >= policy_.state_interval;
+  if (!flush_due || (!state_->dirty() && !to_be_saved_.has_value())) return;
+  DieIfFailed(queues_->WriteOut(), "the consume queues");
+  FlushState();
+}
+
+void StoreFlusher::FlushAll() {
+  FinishSync(true);
+  if (state_->applied_index() != last_checkpoint_) {
+    StartSync();
+    FinishSync(true);
+  }
+  if (state_->dirty() || to_be_saved_.has_value()) FlushState();
+}
+
+QueueCheckpoint StoreFlusher::Here() const {
+  return {state_->applied_index(), state_->applied_position()};
+}
+
+void StoreFlusher::StartSync() {
+  Result<std::function<Status()>> sync = queues_->PrepareSync();
+  DieIfFailed(sync.status(), "the consume queues");
+  in_making_ = Here();
+  last_checkpoint_ = in_making_->index;
+  bytes_since_sync_ = 0;
+  queues_synced_at_ = clock_.MonoNow();
+  {
+    const std::lock_guard hold(mutex_);
+    CHECK(sync_ == nullptr);
+    sync_ = std::move(sync.value());
+    running_ = true;
+  }
+  changed_.notify_all();
+}
+
+void StoreFlusher::FinishSync(bool wait) {
+  if (!in_making_.has_value()) return;
+  Status result;
+  {
+    std::unique_lock hold(mutex_);
+    if (wait) changed_.wait(hold, [this] { return !running_; });
+    if (running_) return;
+    result = sync_result_;
+  }
+  DieIfFailed(result, "the consume queues");
+  to_be_saved_ = std::exchange(in_making_, std::nullopt);
+}
+
+void StoreFlusher::FlushState() {
+  std::vector<std::pair<std::string, std::string>> extra;
+  if (to_be_saved_.has_value()) {
+    extra.emplace_back(kCheckpointName, EncodeCheckpoint(*to_be_saved_));
+  }
+  DieIfFailed(state_->Flush(extra), "the replicated state");
+  to_be_saved_.reset();
+  bytes_since_flush_ = 0;
+  state_flushed_at_ = clock_.MonoNow();
+}
+
+void StoreFlusher::RunSyncs() {
+  std::unique_lock hold(mutex_);
+  while (true) {
+    changed_.wait(hold, [this] { return stopping_ || sync_ != nullptr; });
+    if (sync_ == nullptr) return;
+    const std::function<Status()> sync = std::exchange(sync_, nullptr);
+    hold.unlock();
+    Status result = sync();
+    hold.lock();
+    sync_result_ = std::move(result);
+    running_ = false;
+    changed_.notify_all();
+  }
+}
+
+}  // namespace triad::broker

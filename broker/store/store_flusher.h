@@ -1,0 +1,85 @@
+// StoreFlusher: when the state and the consume queues become durable.
+//
+// The state: one synced batch per interval or per so many bytes of log, on the apply thread. The
+// consume queues: synced in the background (a thread of its own), and the checkpoint that says so
+// goes into the next state batch, so that a checkpoint is never ahead of what it promises.
+// Owner: the apply thread. A write or sync that fails ends the process: what it would have made
+// durable is unknown, and a restart rebuilds it from the log.
+
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "broker/state/replicated_state.h"
+#include "broker/store/consume_queue_store.h"
+#include "common/clock.h"
+
+namespace triad::broker {
+
+struct FlushPolicy {
+  std::chrono::milliseconds state_interval{1000};
+  std::uint64_t state_bytes = 64u << 20;
+  std::chrono::milliseconds queues_interval{10000};
+  std::uint64_t queues_bytes = 256u << 20;
+};
+
+// The consume queues hold every unit of the entries up to `index`, whose last byte is in front of
+// `position`.
+struct QueueCheckpoint {
+  LogIndex index;
+  PhysicalOffset position;
+};
+
+class StoreFlusher {
+ public:
+  // All outlive it.
+  StoreFlusher(FlushPolicy policy, const Clock& clock, ReplicatedState* state,
+               ConsumeQueueStore* queues);
+  ~StoreFlusher();  // joins
+
+  // As the loaded state says; nullopt = none yet. Errors: kCorruption.
+  static Result<QueueCheckpoint> Loaded(const ReplicatedState& state);
+
+  void NoteEntry(std::uint64_t bytes);
+  // Does what is due.
+  void Tick();
+  // Everything, now; waits for a sync that runs.
+  void FlushAll();
+
+ private:
+  void RunSyncs();
+  void StartSync();
+  void FinishSync(bool wait);
+  void FlushState();
+  QueueCheckpoint Here() const;
+
+  const FlushPolicy policy_;
+  const Clock& clock_;
+  ReplicatedState* const state_;
+  ConsumeQueueStore* const queues_;
+
+  // Apply thread only.
+  TimePoint state_flushed_at_;
+  TimePoint queues_synced_at_;
+  std::uint64_t bytes_since_flush_ = 0;
+  std::uint64_t bytes_since_sync_ = 0;
+  LogIndex last_checkpoint_;                    // made or in the making
+  std::optional<QueueCheckpoint> in_making_;    // its sync runs
+  std::optional<QueueCheckpoint> to_be_saved_;  // synced; goes with the next state batch
+
+  std::mutex mutex_;  // for what follows; a leaf
+  std::condition_variable changed_;
+  std::function<Status()> sync_;  // set: to be run
+  bool running_ = false;
+  bool stopping_ = false;
+  Status sync_result_;
+  std::thread thread_;
+};
+
+}  // namespace triad::broker
