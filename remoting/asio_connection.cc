@@ -474,7 +474,8 @@ void AsioConnection::ArmTimer() {
 Status AsioConnection::Overdue(TimePoint now) const {
   if (connecting_) {
     if (now < connect_deadline_) return Status::Ok();
-    return Status::Unavailable("cannot connect to " + remote_address_ + ": no answer within " +
+    return Status::Unavailable(std::string(kCannot) + "connect to " + remote_address_ +
+                               ": no answer within " +
                                std::to_string(limits_->connect_timeout.count()) + " ms");
   }
   if (now >= last_traffic_ + limits_->idle_timeout) {
@@ -534,7 +535,7 @@ IoAwaitable<Status> AsioConnection::Resolve(std::shared_ptr<AsioConnection> self
   asio::ip::basic_resolver<asio::ip::tcp, IoExecutor> resolver(self->thread_->io());
   auto [error, results] = co_await resolver.async_resolve(host, port, kIoToken);
   if (error) {
-    co_return Status::Unavailable("cannot resolve " + self->remote_address_ + ": " +
+    co_return Status::Unavailable(std::string(kCannot) + "resolve " + self->remote_address_ + ": " +
                                   error.message());
   }
   for (const auto& entry : results) endpoints->push_back(entry.endpoint());
@@ -562,7 +563,8 @@ IoAwaitable<void> AsioConnection::ConnectThenRun(std::shared_ptr<AsioConnection>
     }
     last_error = error.message();
   }
-  self->Shut(Status::Unavailable("cannot connect to " + self->remote_address_ + ": " + last_error));
+  self->Shut(Status::Unavailable(std::string(kCannot) + "connect to " + self->remote_address_ +
+                                 ": " + last_error));
 }
 
 }  // namespace triad::remoting

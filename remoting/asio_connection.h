@@ -46,6 +46,9 @@ using IoAwaitable = asio::awaitable<T, IoExecutor>;
 using IoToken = asio::experimental::as_tuple_t<asio::use_awaitable_t<IoExecutor>>;
 inline constexpr IoToken kIoToken{asio::use_awaitable_t<IoExecutor>()};
 
+// How the message of every failure to connect begins.
+inline constexpr std::string_view kCannot = "cannot ";
+
 struct ConnectionLimits {
   std::size_t max_output_bytes = 64u << 20;
   std::size_t max_inflight_requests = 100000;

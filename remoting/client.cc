@@ -148,6 +148,10 @@ void AsioClient::Stop() {
 
 }  // namespace
 
+bool NeverSent(const Status& failure) {
+  return failure.code() == StatusCode::kUnavailable && failure.message().starts_with(kCannot);
+}
+
 std::unique_ptr<Client> CreateClient(ClientOptions options, ClientHandler handler) {
   return std::make_unique<AsioClient>(std::move(options), std::move(handler));
 }

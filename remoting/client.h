@@ -55,6 +55,9 @@ class Client {
   virtual void Stop() = 0;
 };
 
+// Whether a failed call certainly never left this process: no connection could be made.
+bool NeverSent(const Status& failure);
+
 std::unique_ptr<Client> CreateClient(ClientOptions options, ClientHandler handler);
 
 }  // namespace triad::remoting
