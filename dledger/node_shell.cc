@@ -30,7 +30,6 @@ NodeShell::NodeShell(const Clock& clock, NodeOptions options, std::unique_ptr<Lo
                      Recovered recovered, Application* application)
     : clock_(clock),
       options_(std::move(options)),
-      application_(application),
       first_index_(recovered.first_index),
       log_(std::move(log)),
       driver_(options_, clock, std::move(recovered), log_->tail(), application, this),

@@ -101,7 +101,6 @@ class NodeShell final : public Node, private Hands, private PeerEvents {
 
   const Clock& clock_;
   const NodeOptions options_;
-  Application* const application_;
   const LogIndex first_index_;
 
   asio::io_context io_{1};
