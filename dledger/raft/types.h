@@ -35,8 +35,7 @@ struct Membership {
   bool operator==(const Membership&) const = default;
 };
 
-// ---- peer messages
-// -------------------------------------------------------------------------------------------------
+// ---- peer messages ----
 
 struct VoteRequest {  // also the pre-vote (9.6): then `term` is the one it would campaign in, and
                       // nobody's term moves
@@ -87,8 +86,7 @@ struct Envelope {
   Message message;
 };
 
-// ---- inputs
-// --------------------------------------------------------------------------------------------------------
+// ---- inputs ----
 
 struct MessageIn {
   PeerId from;
@@ -121,8 +119,7 @@ struct Loaded {  // answers a LoadRequest; `entries` may be fewer than asked, at
 using Input = std::variant<MessageIn, Tick, StorageDone, Propose, ReadIndexRequest,
                            TransferLeadership, Disconnected, Loaded>;
 
-// ---- outputs
-// -------------------------------------------------------------------------------------------------------
+// ---- outputs ----
 
 // Executed strictly in token order by one disk thread; StorageDone only after fdatasync returned 0
 // for all of it.
@@ -153,18 +150,29 @@ struct SoftState {
   bool operator==(const SoftState&) const = default;
 };
 struct Output {
-  std::vector<Envelope>
-      messages;  // may leave NOW: the core itself withholds what rests on an undone write
+  // May leave NOW: the core itself withholds what rests on an undone write.
+  std::vector<Envelope> messages;
   std::vector<StorageOp> storage;
   std::vector<LoadRequest> loads;
-  std::optional<LogIndex> committed;  // grew to this; apply in order
+  // Grew to this; apply in order. Never beyond what is durable on this peer: applied state that
+  // gets ahead of the log on disk would leave a gap after a crash.
+  std::optional<LogIndex> committed;
   std::vector<ReadReady> reads;
-  std::vector<std::uint64_t>
-      reads_failed;               // contexts: leadership was lost before they were confirmed
-  std::optional<SoftState> soft;  // when it changed
+  std::vector<std::uint64_t> reads_failed;  // contexts: leadership was lost before they were
+                                            // confirmed, or too many wait
+  std::optional<SoftState> soft;            // when it changed
   bool want_noop = false;  // just elected: propose a no-op (or the first membership) entry now
 
-  void Clear() { *this = Output{}; }
+  void Clear() {
+    messages.clear();
+    storage.clear();
+    loads.clear();
+    committed.reset();
+    reads.clear();
+    reads_failed.clear();
+    soft.reset();
+    want_noop = false;
+  }
 };
 
 }  // namespace triad::dledger

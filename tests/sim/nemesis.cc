@@ -50,6 +50,15 @@ void World::Nemesis(std::uint64_t which) {
   Push(now_ + nemesis_dice_.Gap(every), EventKind::kNemesis, -1, which);
 }
 
+int World::PickVictim() {
+  const int any = static_cast<int>(nemesis_dice_.Below(nodes_.size()));
+  if (!nemesis_dice_.Chance(options_.aim_at_leader)) return any;
+  for (int n = 0; n < options_.nodes(); ++n) {
+    if (node(n).up() && node(n).core().role() == Role::kLeader) return n;
+  }
+  return any;
+}
+
 void World::CutPair(int a, int b, bool both, Micros time) {
   if (a == b) return;
   network_.Cut(a, b, now_ + time);
@@ -60,7 +69,7 @@ void World::CutSomething() {
   ++counts_.cuts;
   const int count = options_.nodes();
   const Micros time = nemesis_dice_.Gap(options_.cut_time);
-  const int victim = static_cast<int>(nemesis_dice_.Below(nodes_.size()));
+  const int victim = PickVictim();
   const std::uint64_t shape = nemesis_dice_.Below(6);
   trace_.Add({.at = now_, .kind = EventKind::kCut, .node = victim, .a = shape});
   for (int a = 0; a < count; ++a) {
@@ -104,7 +113,7 @@ void World::NoticeBreak(int a, int b) {
 }
 
 void World::BreakOne() {
-  const int a = static_cast<int>(nemesis_dice_.Below(nodes_.size()));
+  const int a = PickVictim();
   const int b = static_cast<int>(nemesis_dice_.Below(nodes_.size()));
   if (a == b) return;
   ++counts_.disconnects;
@@ -113,7 +122,7 @@ void World::BreakOne() {
 
 void World::PauseOne() {
   ++counts_.pauses;
-  const int n = static_cast<int>(nemesis_dice_.Below(nodes_.size()));
+  const int n = PickVictim();
   peer(n).paused_until = now_ + nemesis_dice_.Gap(options_.pause_time);
 }
 
@@ -147,7 +156,7 @@ void World::CrashSome() {
     for (int n = 0; n < options_.nodes(); ++n) Crash(n);
     return;
   }
-  Crash(static_cast<int>(nemesis_dice_.Below(nodes_.size())));
+  Crash(PickVictim());
 }
 
 // A disk is lost or damaged: the peer comes back under its old id.

@@ -28,6 +28,7 @@ void DrawNetwork(Random& dice, Options* o) {
 
 void DrawProcesses(Random& dice, Options* o) {
   o->skewed_clocks = dice.OneIn(3);
+  o->aim_at_leader = dice.OneIn(2) ? 700'000 : 0;
   if (dice.OneIn(4)) {
     o->pause_every = dice.Between(200, 2000) * kMillisecond;
     o->pause_time = dice.Between(50, 2500) * kMillisecond;
@@ -36,7 +37,7 @@ void DrawProcesses(Random& dice, Options* o) {
   o->power_loss = dice.OneIn(3) ? 1'000'000 : 500'000;
   o->crash_noticed = dice.OneIn(2) ? 800'000 : 0;
   if (dice.OneIn(2)) {
-    o->crash_every = dice.Between(100, 1500) * kMillisecond;
+    o->crash_every = dice.Between(50, 1500) * kMillisecond;
     o->crash_all = dice.OneIn(4) ? 300'000 : 0;
   }
   if (dice.OneIn(4)) o->crash_in_step = static_cast<std::uint32_t>(dice.Between(200, 10'000));
@@ -58,6 +59,11 @@ void DrawWork(Random& dice, Options* o) {
   o->payload_max = dice.OneIn(3) ? 300 : 40;
   if (dice.OneIn(2)) o->read_every = dice.Between(10, 200) * kMillisecond;
   if (dice.OneIn(4)) o->transfer_every = dice.Between(100, 1500) * kMillisecond;
+  if (dice.OneIn(2)) {  // many elections
+    o->heartbeat_ticks = static_cast<int>(dice.Between(1, 3));
+    o->election_ticks_min = static_cast<int>(dice.Between(6, 20));
+    o->election_ticks_max = o->election_ticks_min + static_cast<int>(dice.Between(3, 30));
+  }
   if (dice.OneIn(3)) o->max_inflight_bytes = static_cast<std::size_t>(dice.Between(1, 600));
   if (dice.OneIn(3)) o->max_append_bytes = static_cast<std::size_t>(dice.Between(1, 400));
   if (dice.OneIn(3)) o->max_window_bytes = static_cast<std::size_t>(dice.Between(1, 600));
@@ -99,7 +105,9 @@ std::string ToString(const Options& o) {
       << o.disk_hang_max << " load_fails=" << o.load_fails
       << "\n  work: propose_every=" << o.propose_every << " burst_max=" << o.burst_max
       << " payload_max=" << o.payload_max << " read_every=" << o.read_every
-      << " transfer_every=" << o.transfer_every << "\n  core: inflight=" << o.max_inflight_bytes
+      << " transfer_every=" << o.transfer_every << " aim_at_leader=" << o.aim_at_leader
+      << "\n  core: heartbeat=" << o.heartbeat_ticks << " election=" << o.election_ticks_min << ".."
+      << o.election_ticks_max << " inflight=" << o.max_inflight_bytes
       << " append=" << o.max_append_bytes << " window=" << o.max_window_bytes
       << " leave_one_down=" << o.leave_one_down;
   return out.str();

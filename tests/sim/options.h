@@ -60,7 +60,12 @@ struct Options {
   Micros read_every = 0;
   Micros transfer_every = 0;
 
+  std::uint32_t aim_at_leader = 0;  // of the cuts, pauses and crashes
+
   // core
+  int heartbeat_ticks = 5;
+  int election_ticks_min = 30;
+  int election_ticks_max = 60;
   std::size_t max_inflight_bytes = 1 << 20;
   std::size_t max_append_bytes = 1 << 16;
   std::size_t max_window_bytes = 1 << 20;

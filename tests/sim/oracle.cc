@@ -148,6 +148,8 @@ void Oracle::OnRole(int node, const dledger::SoftState& soft) {
   }
   const std::vector<EntryRef>& log = at(node).log();
   for (const EntryRef& entry : committed_) {
+    // What a later term has committed says nothing about this one: it may be elected belatedly.
+    if (committed_in_[static_cast<std::size_t>(entry->index.value() - 1)] >= soft.term) return;
     const EntryRef* held = FindIn(log, entry->index);
     if (held != nullptr && NumberOf(*held) == NumberOf(entry)) continue;
     Fail("R4", Name(node) + " leads without committed " + Name(entry));
@@ -182,7 +184,12 @@ void Oracle::OnStepped(int node) {
       Fail("R6",
            Name(node) + " commits " + Name(*entry) + " on " + std::to_string(holders) + " disks");
     }
+    if (index == commit && (*entry)->term != core.term()) {
+      Fail("R6", Name(node) + " commits " + Name(*entry) + " in term " +
+                     std::to_string(core.term().value()));
+    }
     committed_.push_back(*entry);
+    committed_in_.push_back(core.term());
     const std::uint64_t before = committed_hash_.empty() ? 0 : committed_hash_.back();
     committed_hash_.push_back(HashOn(before, **entry));
   }

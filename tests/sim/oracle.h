@@ -72,6 +72,7 @@ class Oracle {
   const std::vector<SimNode>& nodes_;
   std::vector<Watched> watched_;
   std::vector<EntryRef> committed_;
+  std::vector<Term> committed_in_;  // the term of the leader that committed it
   std::vector<std::uint64_t> committed_hash_;
   std::map<Term, int> leaders_;
   std::map<std::pair<int, Term>, PeerId> votes_;

@@ -81,7 +81,8 @@ EntryRef SimNode::NextEntry(dledger::EntryType type, std::int64_t number, std::s
 }
 
 dledger::Loaded SimNode::Load(const dledger::LoadRequest& request) const {
-  dledger::Loaded loaded{.peer = request.peer, .term = request.term, .from = request.from};
+  dledger::Loaded loaded{
+      .peer = request.peer, .term = request.term, .from = request.from, .entries = {}};
   std::size_t bytes = 0;
   for (LogIndex index = request.from; index < request.to && index.value() <= log_.size(); ++index) {
     const EntryRef& entry = log_[static_cast<std::size_t>(index.value() - 1)];

@@ -26,6 +26,9 @@ std::vector<SimNode> MakeNodes(const Options& options) {
     CoreConfig config;
     config.self = IdOf(n);
     config.initial_membership = MembershipOf(options);
+    config.heartbeat_ticks = options.heartbeat_ticks;
+    config.election_ticks_min = options.election_ticks_min;
+    config.election_ticks_max = options.election_ticks_max;
     config.max_inflight_bytes = options.max_inflight_bytes;
     config.max_append_bytes = options.max_append_bytes;
     config.max_window_bytes = options.max_window_bytes;
@@ -138,7 +141,7 @@ void World::Dispatch(const Event& event) {
       StepNode(event.node, dledger::Disconnected{.peer = IdOf(static_cast<int>(event.detail))});
       return;
     case EventKind::kRestart:
-      if (!node(event.node).up()) OnRestart(event.node);
+      if (!node(event.node).up() && event.node != left_down_) OnRestart(event.node);
       return;
     case EventKind::kNoop: return Noop(event);
     case EventKind::kPropose: return Propose();

@@ -97,6 +97,7 @@ class World {
   // ---- nemesis.cc ----
   void ScheduleNemesis();
   void Nemesis(std::uint64_t which);
+  int PickVictim();
   void CutSomething();
   void CutPair(int a, int b, bool both, Micros time);
   void Crash(int node);
@@ -134,6 +135,7 @@ class World {
   std::uint64_t next_read_ = 1;
   int left_down_ = -1;
   LogIndex goal_;  // after healing: commit this everywhere
+  Micros goal_at_ = 0;
   Counts counts_;
 };
 

@@ -49,7 +49,9 @@ void World::Propose() {
               static_cast<std::size_t>(client_dice_.Between(1, options_.payload_max)));
     if (!healed_ || goal_ != LogIndex{0}) continue;
     // The first entry after healing: everybody must get it.
-    if (node(n).up()) goal_ = node(n).core().last_index();
+    if (!node(n).up()) continue;
+    goal_ = node(n).core().last_index();
+    goal_at_ = now_;
   }
 }
 
@@ -103,8 +105,8 @@ void World::Heal() {
 // One leader, an entry proposed after healing applied by everybody, nobody recovering.
 bool World::IsWell() {
   if (goal_ == LogIndex{0} || oracle_.committed() < goal_) {
-    // The leader that took the first entry may have lost its place: take another.
-    if (goal_ != LogIndex{0} && PickLeader(/*ready=*/true) >= 0) goal_ = LogIndex{0};
+    // The leader that took it may have lost its place: take another.
+    if (now_ - goal_at_ > 1000 * kMillisecond) goal_ = LogIndex{0};
     return false;
   }
   int leaders = 0;
