@@ -24,10 +24,10 @@ inline constexpr std::size_t kMaxEntryBytes =
 // Where the next entry goes. The leader keeps one and moves it with each entry it makes.
 struct LogTail {
   LogIndex next_index{1};
-  PhysicalOffset position;       // of the next byte
-  PhysicalOffset segment_base;   // of the segment that holds `position`
-  std::uint32_t header_crc = 0;  // of the last entry; 0 before the first
-  Term last_term;
+  PhysicalOffset position{};      // of the next byte
+  PhysicalOffset segment_base{};  // of the segment that holds `position`
+  std::uint32_t header_crc = 0;   // of the last entry; 0 before the first
+  Term last_term{};
   std::int64_t last_store_time_ms = 0;
 };
 
@@ -39,10 +39,10 @@ struct EntryHeader {
   EntryType type = EntryType::kNoop;
   std::uint32_t total_bytes = 0;    // header + payload + padding
   std::uint32_t payload_bytes = 0;  // without padding
-  Term term;
-  LogIndex index;
-  PhysicalOffset position;
-  PhysicalOffset segment_base;
+  Term term{};
+  LogIndex index{};
+  PhysicalOffset position{};
+  PhysicalOffset segment_base{};
   std::int64_t store_time_ms = 0;
   std::uint32_t payload_crc = 0;
   std::uint32_t previous_crc = 0;  // of the previous entry's header

@@ -33,6 +33,11 @@ class SegmentReader {
     return end <= used || (at_file_end_ && at - begin_ <= used);
   }
   Status Fill(PhysicalOffset at, std::size_t size) {
+    const Result<PhysicalOffset> file_end = segment_.FileEnd();
+    if (!file_end.ok()) return file_end.status();
+    // One byte more, so that the end shows.
+    const std::int64_t left = std::max<std::int64_t>(*file_end - at, 0) + 1;
+    size = std::min(size, static_cast<std::size_t>(left));
     if (buffer_.size() < size) buffer_.resize(size);
     const Result<std::size_t> n = segment_.Read(at, std::span<char>(buffer_.data(), size));
     if (!n.ok()) return n.status();

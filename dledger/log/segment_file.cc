@@ -122,17 +122,18 @@ Status ZeroRange(FileSystem& fs, const std::string& dir, PhysicalOffset from, Ph
   if (segments->empty()) return {};
   auto behind = segments->lower_bound(from);
   if (behind == segments->begin()) ++behind;
-  SegmentFile& segment = *std::prev(behind)->second;
+  const auto holder = std::prev(behind);
+  SegmentFile& segment = *holder->second;
   const Result<PhysicalOffset> file_end = segment.FileEnd();
   if (!file_end.ok()) return file_end.status();
   TRIAD_RETURN_IF_ERROR(segment.ClearWindows());
   TRIAD_RETURN_IF_ERROR(
       segment.WriteZeros(std::max(from, segment.base()), std::min(to, *file_end)));
   TRIAD_RETURN_IF_ERROR(segment.Sync());
-  for (auto it = segments->end(); it != behind;) {
-    --it;
-    TRIAD_RETURN_IF_ERROR(fs.Remove(it->second->path()));
-    it = segments->erase(it);
+  while (std::next(holder) != segments->end()) {
+    const auto last = std::prev(segments->end());
+    TRIAD_RETURN_IF_ERROR(fs.Remove(last->second->path()));
+    segments->erase(last);
   }
   return fs.SyncDir(dir);
 }

@@ -1,5 +1,6 @@
 #include "dledger/log/slot_files.h"
 
+#include <array>
 #include <utility>
 
 #include "common/byte_order.h"
@@ -9,6 +10,8 @@ namespace {
 
 constexpr std::uint8_t kRecovering = 1;
 constexpr std::uint8_t kWrittenUnsynced = 2;
+constexpr std::size_t kCutBytes = 25;
+constexpr std::size_t kHintBytes = 8;
 
 void PutString(std::string_view value, std::string* out) {
   AppendBe16(out, static_cast<std::uint16_t>(value.size()));
@@ -86,47 +89,53 @@ Result<std::unique_ptr<SyncedFile>> SyncedFile::Open(FileSystem& fs, const std::
   Result<std::unique_ptr<File>> file = fs.Open(path, OpenFlags{.create = true});
   if (!file.ok()) return file.status();
   std::unique_ptr<SyncedFile> synced(new SyncedFile(std::move(file).value()));
-  TRIAD_RETURN_IF_ERROR(synced->slots_.Load());
-  const std::string_view content = synced->slots_.content();
-  if (synced->slots_.valid() && content.size() == 25) {
-    SyncedRecord record{.synced = LoadOffset(content.data()), .cut = std::nullopt};
-    if (content[8] != 0) {
-      record.cut = RecordedCut{.from = LoadOffset(content.data() + 9),
-                               .to = LoadOffset(content.data() + 17)};
-    }
-    synced->record_ = record;
+  TRIAD_RETURN_IF_ERROR(synced->cut_slots_.Load());
+  TRIAD_RETURN_IF_ERROR(synced->hint_slots_.Load());
+  const std::string_view cut = synced->cut_slots_.content();
+  if (!synced->cut_slots_.valid() || cut.size() != kCutBytes) return synced;
+  SyncedRecord record{.synced = LoadOffset(cut.data()), .cut = std::nullopt};
+  const std::string_view hint = synced->hint_slots_.content();
+  if (cut[8] != 0) {
+    record.cut = RecordedCut{.from = LoadOffset(cut.data() + 9), .to = LoadOffset(cut.data() + 17)};
+  } else {
+    const bool known = synced->hint_slots_.valid() && hint.size() == kHintBytes;
+    record.synced = known ? LoadOffset(hint.data()) : PhysicalOffset(0);
   }
+  synced->record_ = record;
   return synced;
 }
 
-Status SyncedFile::Write(const SyncedRecord& record) {
+Status SyncedFile::WriteHint(PhysicalOffset synced) {
+  std::array<char, kHintBytes> content;
+  StoreBe64(content.data(), static_cast<std::uint64_t>(synced.value()));
+  return hint_slots_.Write(std::string_view(content.data(), content.size()));
+}
+
+Status SyncedFile::WriteCut(const SyncedRecord& record) {
+  const RecordedCut cut = record.cut.value_or(RecordedCut{});
   std::string content;
   AppendBe64(&content, static_cast<std::uint64_t>(record.synced.value()));
-  const RecordedCut cut = record.cut.value_or(RecordedCut{});
   content.push_back(record.cut ? 1 : 0);
   AppendBe64(&content, static_cast<std::uint64_t>(cut.from.value()));
   AppendBe64(&content, static_cast<std::uint64_t>(cut.to.value()));
-  TRIAD_RETURN_IF_ERROR(slots_.Write(content));
+  TRIAD_RETURN_IF_ERROR(cut_slots_.Write(content));
+  TRIAD_RETURN_IF_ERROR(file_->SyncAll());
   record_ = record;
   return {};
 }
 
-Status SyncedFile::WriteHint(PhysicalOffset synced) {
-  return Write(SyncedRecord{.synced = synced, .cut = std::nullopt});
-}
-
 Status SyncedFile::RecordCut(PhysicalOffset synced, RecordedCut cut) {
-  TRIAD_RETURN_IF_ERROR(Write(SyncedRecord{.synced = synced, .cut = cut}));
-  return file_->SyncAll();
+  return WriteCut(SyncedRecord{.synced = synced, .cut = cut});
 }
 
 Status SyncedFile::ClearCut(PhysicalOffset synced) {
-  // Both slots: were the newer one lost later, the older must not bring the cut back.
-  for (int i = 0; i < 2; ++i) {
-    TRIAD_RETURN_IF_ERROR(Write(SyncedRecord{.synced = synced, .cut = std::nullopt}));
-    TRIAD_RETURN_IF_ERROR(file_->SyncAll());
-  }
-  return {};
+  // Both slots of each: were the newer one lost later, the older must not bring the cut back, nor
+  // a hint from before it.
+  TRIAD_RETURN_IF_ERROR(WriteHint(synced));
+  TRIAD_RETURN_IF_ERROR(WriteHint(synced));
+  TRIAD_RETURN_IF_ERROR(file_->SyncAll());
+  TRIAD_RETURN_IF_ERROR(WriteCut(SyncedRecord{.synced = synced, .cut = std::nullopt}));
+  return WriteCut(SyncedRecord{.synced = synced, .cut = std::nullopt});
 }
 
 }  // namespace triad::dledger

@@ -1,9 +1,10 @@
 // VoteFile and SyncedFile: the two small files beside the segments that survive any crash.
 //
-// Both are a SlotPair in a file of their own, made whole when the store is made. VoteFile: term,
-// vote, the recovering mark, and under which boot of the machine the log was written without sync;
-// durable when Save returns. SyncedFile: the synced-through hint and the recorded cut. Owner: disk
-// thread. Source: testing.md rules G, H, I.
+// Made of SlotPairs, whole when the store is made. VoteFile: term, vote, the recovering mark, and
+// under which boot of the machine the log was written without sync; durable when Save returns.
+// SyncedFile: one pair for the recorded cut, always synced; one for the synced-through hint, never
+// synced by itself, so that a crash may take it whole. Owner: disk thread. Source: testing.md rules
+// G, H, I.
 
 #pragma once
 
@@ -35,7 +36,7 @@ struct RecordedCut {
 };
 
 struct SyncedRecord {
-  PhysicalOffset synced;  // everything before it was durable when this was written
+  PhysicalOffset synced;  // everything before it was durable when this was written; 0 = unknown
   std::optional<RecordedCut> cut;
 };
 
@@ -62,17 +63,20 @@ class SyncedFile {
  public:
   static Result<std::unique_ptr<SyncedFile>> Open(FileSystem& fs, const std::string& path);
 
+  // Empty when nobody can say whether a cut is unfinished: both of its slots are bad.
   const std::optional<SyncedRecord>& record() const { return record_; }
   Status WriteHint(PhysicalOffset synced);                   // not synced
   Status RecordCut(PhysicalOffset synced, RecordedCut cut);  // durable on return
   Status ClearCut(PhysicalOffset synced);                    // durable on return, in both slots
 
  private:
-  explicit SyncedFile(std::unique_ptr<File> file) : file_(std::move(file)), slots_(file_.get()) {}
-  Status Write(const SyncedRecord& record);
+  explicit SyncedFile(std::unique_ptr<File> file)
+      : file_(std::move(file)), cut_slots_(file_.get()), hint_slots_(file_.get(), kSlotPairBytes) {}
+  Status WriteCut(const SyncedRecord& record);  // durable on return
 
   const std::unique_ptr<File> file_;
-  SlotPair slots_;
+  SlotPair cut_slots_;
+  SlotPair hint_slots_;
   std::optional<SyncedRecord> record_;
 };
 

@@ -34,7 +34,7 @@ Status SlotPair::Load() {
   content_.clear();
   for (std::size_t i = 0; i < 2; ++i) {
     std::array<char, kSlotBytes> slot;
-    const Result<std::size_t> n = file_->Read(i * kSlotStride, slot);
+    const Result<std::size_t> n = file_->Read(offset_ + i * kSlotStride, slot);
     if (!n.ok()) {
       // A sector that cannot be read is a bad slot; the other one may be good.
       if (n.status().code() == StatusCode::kIoError) continue;
@@ -62,7 +62,7 @@ Status SlotPair::Write(std::string_view content) {
   StoreBe32(slot.data() + kAtCrc, Crc32c(std::string_view(slot.data(), kAtCrc)));
   const std::size_t target = 1 - current_;
   TRIAD_RETURN_IF_ERROR(
-      file_->Write(target * kSlotStride, std::string_view(slot.data(), slot.size())));
+      file_->Write(offset_ + target * kSlotStride, std::string_view(slot.data(), slot.size())));
   valid_ = true;
   current_ = target;
   ++sequence_;
@@ -72,7 +72,7 @@ Status SlotPair::Write(std::string_view content) {
 
 Status SlotPair::Clear() {
   const std::string zeros(kSlotPairBytes, '\0');
-  TRIAD_RETURN_IF_ERROR(file_->Write(0, zeros));
+  TRIAD_RETURN_IF_ERROR(file_->Write(offset_, zeros));
   valid_ = false;
   content_.clear();
   // The sequence goes on: a crash may bring the old slots back.

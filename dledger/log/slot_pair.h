@@ -24,8 +24,8 @@ inline constexpr std::size_t kSlotContentMax = kSlotBytes - 20;
 
 class SlotPair {
  public:
-  // The slots stand at the start of `file`, which outlives this.
-  explicit SlotPair(File* file) : file_(file) {}
+  // The slots stand at `offset` of `file`, which outlives this.
+  explicit SlotPair(File* file, std::uint64_t offset = 0) : file_(file), offset_(offset) {}
 
   // Reads both slots; the valid one with the higher sequence counts.
   Status Load();
@@ -39,6 +39,7 @@ class SlotPair {
 
  private:
   File* const file_;
+  const std::uint64_t offset_;
   bool valid_ = false;
   std::size_t current_ = 1;  // where content_ stands; the first write goes to slot 0
   std::uint64_t sequence_ = 0;

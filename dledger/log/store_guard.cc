@@ -125,8 +125,11 @@ Result<std::unique_ptr<StoreGuard>> StoreGuard::Lock(FileSystem& fs, const std::
                                     "; stop it first, or give this peer a directory of its own");
   }
   TRIAD_RETURN_IF_ERROR(locked);
-  TRIAD_RETURN_IF_ERROR((*file)->Truncate(0));
-  TRIAD_RETURN_IF_ERROR((*file)->Write(0, std::to_string(::getpid())));
+  const Status cleared = (*file)->Truncate(0);
+  if (cleared.ok()) {
+    IgnoreError((*file)->Write(0, std::to_string(::getpid())),
+                "the pid only helps whoever is refused; the disk may be full");
+  }
   return std::unique_ptr<StoreGuard>(new StoreGuard(fs, dir, std::move(file).value()));
 }
 

@@ -167,10 +167,10 @@ Status StoreRecovery::MakeDurable() {
 }
 
 Status StoreRecovery::Rewrite(SegmentFile& segment, PhysicalOffset begin, PhysicalOffset end) {
-  std::string buffer(kZeroChunkBytes, '\0');
+  std::string buffer(static_cast<std::size_t>(std::min<std::int64_t>(end - begin, kZeroChunkBytes)),
+                     '\0');
   while (begin < end) {
-    const std::int64_t left = end - begin;
-    const auto size = static_cast<std::size_t>(std::min<std::int64_t>(left, kZeroChunkBytes));
+    const std::size_t size = std::min(buffer.size(), static_cast<std::size_t>(end - begin));
     const Result<std::size_t> n = segment.Read(begin, std::span<char>(buffer.data(), size));
     if (!n.ok()) return n.status();
     if (*n != size) return Status::Corruption(segment.path() + " became shorter");

@@ -1,0 +1,89 @@
+// SimFileSystem: FileSystem over a FileDisk: a disk that can lie, tear, fill up and die, from a
+// seed.
+//
+// Crash() is a power loss, Kill() the end of the process alone; after either, every open handle is
+// dead (kIoError) and its locks are gone. Faults come one at a time, on command; each names where.
+// Thread: any; one mutex. Determinism: the seed and the order of calls decide everything.
+// Source: testing.md §1.3.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "common/file_system.h"
+#include "tests/sim/file_disk.h"
+
+namespace triad::sim {
+
+enum class SimFault { kWrite, kSync, kRead };
+
+class SimFileSystem final : public FileSystem {
+ public:
+  explicit SimFileSystem(std::uint64_t seed, FileDisk disk = {});
+
+  Result<std::unique_ptr<File>> Open(const std::string& path, OpenFlags flags) override;
+  Status Rename(const std::string& from, const std::string& to) override;
+  Status Remove(const std::string& path) override;
+  Status CreateDirs(const std::string& path) override;
+  Status SyncDir(const std::string& path) override;
+  Result<std::vector<DirEntry>> List(const std::string& path) override;
+  Result<Space> GetSpace(const std::string& path) override;
+  bool Exists(const std::string& path) override;
+
+  // ---- death ----
+  void Crash(CrashMode mode);
+  void CrashRandomly();
+  void Kill();
+  // After `count` more changes (writes, syncs, names) every call fails until Crash or Kill.
+  void StopAfter(std::uint64_t count);
+  bool stopped() const;
+
+  // ---- faults ----
+  // The next operation of that kind on a path that contains `part` fails with kIoError. A failed
+  // sync keeps or loses each pending write of the file, and the next one says OK.
+  void FailNext(SimFault fault, std::string part);
+  void set_capacity(std::uint64_t bytes);  // writes that need more: kNoSpace
+  void set_short_writes(bool on);          // a write becomes two
+  void Rot(const std::string& path, std::uint64_t offset, char mask);
+  void set_boot_id(const std::string& id);  // /proc/sys/kernel/random/boot_id
+
+  // ---- inspection ----
+  std::string Bytes(const std::string& path) const;         // as a process sees them
+  std::string DurableBytes(const std::string& path) const;  // after the worst crash
+  std::uint64_t changes() const;
+  void Record(bool on);            // keep a trace from here on
+  void Mark(std::uint64_t value);  // into the trace
+  std::vector<DiskOp> trace() const;
+  FileDisk disk() const;
+
+ private:
+  friend class SimFile;
+  struct Lock {
+    const void* holder = nullptr;
+    std::uint64_t life = 0;
+  };
+  Status Change(DiskOp op);  // with the mutex held
+  Status Alive(std::uint64_t life) const;
+  bool TakeFault(SimFault fault, const std::string& path);
+  void EndLife();
+
+  mutable std::mutex mutex_;
+  Random random_;
+  FileDisk disk_;
+  std::uint64_t life_ = 1;
+  std::uint64_t changes_ = 0;
+  std::uint64_t stop_after_;
+  std::uint64_t capacity_;
+  bool short_writes_ = false;
+  bool recording_ = false;
+  std::vector<DiskOp> trace_;
+  std::map<SimFault, std::vector<std::string>> faults_;
+  std::map<std::uint64_t, Lock> locks_;  // by inode
+};
+
+}  // namespace triad::sim
