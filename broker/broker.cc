@@ -23,8 +23,13 @@
 #include "broker/processor/lock_processor.h"
 #include "broker/processor/offset_processor.h"
 #include "broker/processor/progress_processor.h"
+#include "broker/processor/pull_processor.h"
+#include "broker/processor/query_processor.h"
+#include "broker/processor/send_back_processor.h"
+#include "broker/processor/send_processor.h"
 #include "broker/processor/system_state.h"
 #include "broker/processor/topic_processor.h"
+#include "broker/service/delay_service.h"
 #include "broker/service/long_polling.h"
 #include "remoting/client.h"
 #include "remoting/server.h"
@@ -90,6 +95,7 @@ struct Broker::Parts {
   std::unique_ptr<LockService> locks;
   std::unique_ptr<Registration> registration;
   std::unique_ptr<LongPolling> long_polling;
+  std::unique_ptr<DelayService> delays;
   std::unique_ptr<DiskGuard> disk;
   Counters counters;
   std::unique_ptr<RuntimeInfo> info;
@@ -101,6 +107,10 @@ struct Broker::Parts {
   std::unique_ptr<LockProcessor> lock_processor;
   std::unique_ptr<OffsetProcessor> offset_processor;
   std::unique_ptr<ProgressProcessor> progress_processor;
+  std::unique_ptr<PullProcessor> pull_processor;
+  std::unique_ptr<QueryProcessor> query_processor;
+  std::unique_ptr<SendBackProcessor> send_back_processor;
+  std::unique_ptr<SendProcessor> send_processor;
   std::unique_ptr<TopicProcessor> topic_processor;
   std::unique_ptr<remoting::Server> server;
 
@@ -157,7 +167,9 @@ Status Broker::Parts::OpenStore() {
   o.node.bootstrap_without = options.bootstrap_without;
   MessageStore::Listener listener;
   listener.on_arrival = [this](const TopicQueue& queue, QueueOffset max) {
-    if (wired) long_polling->OnArrival(queue, max);
+    if (!wired) return;
+    long_polling->OnArrival(queue, max);
+    delays->OnArrival(queue);
   };
   listener.on_topics_changed = [this] {
     if (wired) registration->OnTopicsChanged();
@@ -190,6 +202,7 @@ void Broker::Parts::MakeServices() {
       });
   producers = std::make_unique<ProducerRegistry>(kMembersMax);
   long_polling = std::make_unique<LongPolling>(*timers);
+  delays = std::make_unique<DelayService>(clock, *timers, *store);
   context = std::make_unique<BrokerContext>(
       BrokerContext{config, clock, *store, *timers, *gate, *consumers, *producers, *reads, *offsets,
                     *locks, *registration, *disk, counters, long_polling.get()});
@@ -197,20 +210,24 @@ void Broker::Parts::MakeServices() {
 
 void Broker::Parts::MakeProcessors() {
   dispatcher = std::make_unique<Dispatcher>(clock, *gate);
-  client_processor = std::make_unique<ClientProcessor>(*context);
-  client_processor->Register(dispatcher.get());
-  group_processor = std::make_unique<GroupProcessor>(*context);
-  group_processor->Register(dispatcher.get());
-  info_processor = std::make_unique<InfoProcessor>(*context, *info);
-  info_processor->Register(dispatcher.get());
-  lock_processor = std::make_unique<LockProcessor>(*context);
-  lock_processor->Register(dispatcher.get());
-  offset_processor = std::make_unique<OffsetProcessor>(*context, MachineMemoryBytes());
-  offset_processor->Register(dispatcher.get());
-  progress_processor = std::make_unique<ProgressProcessor>(*context);
-  progress_processor->Register(dispatcher.get());
-  topic_processor = std::make_unique<TopicProcessor>(*context);
-  topic_processor->Register(dispatcher.get());
+  // Makes one and registers its codes.
+  const auto make = [this](auto* processor, auto&... more) {
+    using Processor = typename std::remove_reference_t<decltype(*processor)>::element_type;
+    *processor = std::make_unique<Processor>(*context, more...);
+    (*processor)->Register(dispatcher.get());
+  };
+  const std::int64_t memory_bytes = MachineMemoryBytes();
+  make(&client_processor);
+  make(&group_processor);
+  make(&info_processor, *info);
+  make(&lock_processor);
+  make(&offset_processor, memory_bytes);
+  make(&progress_processor);
+  make(&pull_processor);
+  make(&query_processor);
+  make(&send_back_processor);
+  make(&send_processor);
+  make(&topic_processor);
 }
 
 Status Broker::Parts::Listen() {
@@ -272,10 +289,12 @@ void Broker::Parts::OnLeaderChange(const dledger::LeaderInfo& change) {
   if (change.ready) {
     locks->OnLeaderTerm(change.term);
     gate->OnLeaderChange(change);
+    delays->OnLeaderTerm(change.term);
     timers->Schedule(std::chrono::milliseconds(0), [this] { ProposeSystemState(); });
   } else {
     gate->OnLeaderChange(change);
     locks->OnLeaderTerm(Term{});
+    delays->OnLeaderTerm(Term{});
   }
   registration->OnLeaderChange(change);
   timers->Schedule(std::chrono::milliseconds(0), [this] { long_polling->WakeAll(); });
@@ -286,9 +305,7 @@ void Broker::Parts::OnLeaderChange(const dledger::LeaderInfo& change) {
 void Broker::Parts::ProposeSystemState() {
   Proposal proposal;
   proposal.command = MissingSystemState(config, store->state());
-  const bool complete = proposal.command.put_topics.empty() &&
-                        proposal.command.put_groups.empty() &&
-                        proposal.command.set_delay_levels.empty();
+  const bool complete = proposal.command.put_topics.empty() && proposal.command.put_groups.empty();
   if (complete) return;
   proposal.deadline = clock.MonoNow() + kSystemStateBudget;
   proposal.done = [](const AppendOutcome& outcome) {
@@ -350,9 +367,11 @@ void Broker::Parts::Stop() {
   if (registration) registration->Stop(kUnregisterTimeout);
   if (gate) gate->Stop();
   if (server) server->Stop(kServerGrace);
-  if (store) store->Stop();
+  if (delays) delays->Stop();
+  // Whoever may still submit ends before the store, which then answers what waits.
   timers->Stop();
   client->Stop();
+  if (store) store->Stop();
 }
 
 Broker::Broker(BrokerConfig config, BrokerOptions options, FileSystem& fs, const Clock& clock)

@@ -64,7 +64,6 @@ StateCommand MissingSystemState(const BrokerConfig& config, const ReplicatedStat
     group.name = GroupName(std::string(name));
     if (!state.FindGroup(group.name)) command.put_groups.push_back(std::move(group));
   }
-  if (state.delay_levels().empty()) command.set_delay_levels = config.delay_levels;
   return command;
 }
 

@@ -43,7 +43,7 @@ struct LockService::Shared : std::enable_shared_from_this<Shared> {
                   const std::vector<TopicQueue>& queues);
   void Grant(const GroupName& group, const ClientId& client, std::vector<TopicQueue> queues,
              TimePoint deadline, Granted done);
-  void Settle(Term at, const std::vector<LockOutcome>& grants, const Status& status);
+  void Settle(Term at, const std::vector<LockOutcome>& grants, const AppendOutcome& outcome);
   std::vector<Held> HeldOf(const GroupName& group, const ClientId& client,
                            const std::vector<TopicQueue>& queues);
   Term CurrentTerm() {
@@ -121,25 +121,27 @@ void LockService::Shared::Grant(const GroupName& group, const ClientId& client,
   const Term at = CurrentTerm();
   proposal.done = [self, at, grants = std::move(decision.grants),
                    finish](const AppendOutcome& outcome) {
-    self->Settle(at, grants, outcome.status);
+    self->Settle(at, grants, outcome);
     finish(outcome.status);  // a commit confirms the leadership as well as a ReadIndex
   };
   appender.Submit(std::move(proposal));
 }
 
 void LockService::Shared::Settle(Term at, const std::vector<LockOutcome>& grants,
-                                 const Status& status) {
+                                 const AppendOutcome& outcome) {
   const TimePoint now = clock.MonoNow();
+  const std::vector<bool>& accepted = outcome.command.locks_accepted;
   const std::lock_guard lock(mutex);
   if (term != at) return;  // another term has read its table from the state
-  for (const LockOutcome& grant : grants) {
-    const auto found = leases.find(grant.key);
-    if (found == leases.end() || found->second.token != grant.token) continue;
-    if (status.ok()) {
+  for (std::size_t i = 0; i < grants.size(); ++i) {
+    const auto found = leases.find(grants[i].key);
+    if (found == leases.end() || found->second.token != grants[i].token) continue;
+    const bool refused = i < accepted.size() && !accepted[i];
+    if (outcome.status.ok() && !refused) {
       found->second.settled = true;
       found->second.renewed = now;
-    } else if (status.code() != StatusCode::kTimedOut) {
-      leases.erase(found);  // certainly not in the log
+    } else if (outcome.status.code() != StatusCode::kTimedOut) {
+      leases.erase(found);  // certainly not in the log, or without effect
     }  // unknown: it keeps others away until the lease is over, or its client asks again
   }
 }

@@ -1,0 +1,291 @@
+// Every tests/data/spec/*.conf against its expected result (cases.md CFG, GRP), and what only this
+// broker decides.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "broker/config/broker_config.h"
+#include "common/file_system.h"
+#include "remoting/json.h"
+
+namespace triad::broker {
+namespace {
+
+using remoting::Json;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+std::string ReadAll(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+LoadedBrokerConfig LoadText(const std::string& text) {
+  BrokerConfigSource source;
+  source.file = "broker.conf";
+  source.text = text;
+  source.host_name = "testhost";
+  source.home = "/home/someone";
+  return LoadBrokerConfig(source);
+}
+
+std::string Joined(const std::vector<std::string>& lines) {
+  std::string all;
+  for (const std::string& line : lines) all += line + "\n";
+  return all;
+}
+
+// All that a user sees.
+std::string Messages(const LoadedBrokerConfig& loaded) {
+  return Joined(loaded.faults) + Joined(loaded.warnings) + Joined(loaded.notes);
+}
+
+void CheckGroup(const Json& group, const LoadedBrokerConfig& loaded) {
+  if (!group["accept"].AsBool()) {
+    EXPECT_THAT(Joined(loaded.faults), HasSubstr(group["messageMustContain"].AsString()));
+    EXPECT_THAT(loaded.faults, Not(IsEmpty()));
+    return;
+  }
+  EXPECT_EQ(Joined(loaded.faults), "");
+  EXPECT_EQ(loaded.config.self.value(), group["self"].AsString());
+  const auto& members = group["members"].items();
+  ASSERT_EQ(loaded.config.members.size(), members.size());
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    EXPECT_EQ(loaded.config.members[i].id.value(), members[i]["id"].AsString());
+    EXPECT_EQ(loaded.config.members[i].host, members[i]["host"].AsString());
+    EXPECT_EQ(loaded.config.members[i].port, members[i]["port"].AsInt64());
+  }
+}
+
+void CheckFile(const std::filesystem::path& path, const Json& expected) {
+  BrokerConfigSource source;
+  source.file = path.filename().string();
+  source.text = ReadAll(path);
+  source.host_name = "testhost";
+  source.home = "/home/someone";
+  const LoadedBrokerConfig loaded = LoadBrokerConfig(source);
+  const std::string start = expected["start"].AsString();
+  if (start == "ok") {
+    EXPECT_EQ(Joined(loaded.faults), "");
+  }
+  if (start == "refuse") {
+    EXPECT_THAT(loaded.faults, Not(IsEmpty()));
+  }
+  for (const Json& name : expected["mustName"].items()) {
+    EXPECT_THAT(Joined(loaded.faults), HasSubstr(name.AsString()));
+  }
+  const std::string messages = Messages(loaded);
+  for (const auto& unknown : expected["unknown"].members()) {
+    EXPECT_THAT(Joined(loaded.warnings), HasSubstr(unknown.key));
+    if (!unknown.value.is_null()) {
+      EXPECT_THAT(messages, HasSubstr("did you mean " + unknown.value.AsString() + "?"));
+    }
+  }
+  for (const Json& known : expected["knownNoEffect"].items()) {
+    EXPECT_THAT(Joined(loaded.warnings), Not(HasSubstr(known.AsString())));
+    EXPECT_THAT(Joined(loaded.notes), HasSubstr(known.AsString()));
+  }
+  const auto values = BrokerConfigTable().Values(loaded.config);
+  for (const auto& value : expected["effective"].members()) {
+    ASSERT_TRUE(values.contains(value.key)) << value.key;
+    const bool is_bool = value.value.type() == Json::Type::kBool;
+    const std::string wanted =
+        is_bool ? (value.value.AsBool() ? "true" : "false") : value.value.AsString();
+    EXPECT_EQ(values.at(value.key), wanted) << value.key;
+  }
+  if (expected.Has("group")) CheckGroup(expected["group"], loaded);
+}
+
+TEST(BrokerConfigFiles, EverySpecFileIsReadAsExpected) {
+  std::size_t files = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(TRIAD_TEST_DATA) / "spec")) {
+    const std::string name = entry.path().filename().string();
+    if (entry.path().extension() != ".conf" || name == "namesrv.conf") continue;
+    SCOPED_TRACE(name);
+    auto expected = Json::Parse(ReadAll(entry.path().string() + ".expected.json"));
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    CheckFile(entry.path(), expected.value());
+    ++files;
+  }
+  EXPECT_GE(files, 18u);
+}
+
+TEST(BrokerConfigFiles, ACorrectGroupFileLoadsWithoutAnyWarning) {
+  const auto loaded =
+      LoadText(ReadAll(std::filesystem::path(TRIAD_TEST_DATA) / "spec" / "ok-dledger-n0.conf"));
+  EXPECT_EQ(Joined(loaded.warnings), "");
+}
+
+TEST(BrokerConfigFiles, TwoMembersAreLegalWithAWarning) {
+  const auto loaded =
+      LoadText(ReadAll(std::filesystem::path(TRIAD_TEST_DATA) / "spec" / "peers-even.conf"));
+  EXPECT_EQ(Joined(loaded.faults), "");
+  EXPECT_THAT(Joined(loaded.warnings), HasSubstr("losing either of them stops writes"));
+}
+
+constexpr const char* kSevenKeys =
+    "brokerClusterName=DefaultCluster\n"
+    "brokerName=RaftBroker\n"
+    "brokerId=-1\n"
+    "enableDLegerCommitLog=true\n"
+    "dLedgerGroupName=RaftNode\n"
+    "dLedgerPeers=n0-127.0.0.1:40911;n1-127.0.0.1:40912;n2-127.0.0.1:40913\n";
+
+TEST(BrokerConfig, SeedSpellingsStartAPeerWithOneNote) {
+  const auto loaded = LoadText(std::string(kSevenKeys) + "dLedgerSelfId=n0\n");
+  EXPECT_EQ(Joined(loaded.faults), "");
+  EXPECT_EQ(Joined(loaded.warnings), "");
+  ASSERT_EQ(loaded.notes.size(), 1u);
+  EXPECT_THAT(loaded.notes[0], HasSubstr("dLedgerPeers is read as dLegerPeers"));
+  EXPECT_EQ(loaded.config.self.value(), "n0");
+  EXPECT_EQ(loaded.config.dledger_group, "RaftNode");
+  EXPECT_EQ(loaded.config.listen_port, 10911);
+  EXPECT_EQ(loaded.config.follower_id, 1);
+}
+
+TEST(BrokerConfig, OneFileServesAllPeersOfAHost) {
+  const auto n0 = LoadText(std::string(kSevenKeys) + "dLedgerSelfId=n0\n").config;
+  const auto n2 = LoadText(std::string(kSevenKeys) + "dLedgerSelfId=n2\n").config;
+  EXPECT_EQ(n2.listen_port, 10931);
+  EXPECT_EQ(n2.ha_listen_port, 10932);
+  EXPECT_EQ(n2.follower_id, 3);
+  EXPECT_NE(n0.store_root, n2.store_root);
+}
+
+TEST(BrokerConfig, AGivenListenPortIsKept) {
+  const auto loaded = LoadText(std::string(kSevenKeys) + "dLedgerSelfId=n2\nlistenPort=20911\n");
+  EXPECT_EQ(loaded.config.listen_port, 20911);
+  EXPECT_EQ(loaded.config.ha_listen_port, 20912);
+}
+
+TEST(BrokerConfig, PeersOnHostsOfTheirOwnKeepTheDefaultPort) {
+  const auto loaded = LoadText(
+      "enableDLegerCommitLog=true\ndLegerSelfId=n2\n"
+      "dLegerPeers=n0-a:40911;n1-b:40911;n2-c:40911\n");
+  EXPECT_EQ(loaded.config.listen_port, 10911);
+}
+
+TEST(BrokerConfig, ASlaveWithoutAGroupIsRefusedWithAdvice) {
+  EXPECT_THAT(Joined(LoadText("brokerRole=SLAVE\n").faults),
+              HasSubstr("enableDLegerCommitLog=true"));
+  EXPECT_THAT(Joined(LoadText("brokerId=1\n").faults), HasSubstr("enableDLegerCommitLog=true"));
+  EXPECT_THAT(LoadText("brokerId=0\nbrokerRole=SYNC_MASTER\n").faults, IsEmpty());
+}
+
+TEST(BrokerConfig, TheRoleIsIgnoredInAGroupWithANote) {
+  const auto loaded = LoadText(std::string(kSevenKeys) + "dLedgerSelfId=n0\nbrokerRole=SLAVE\n");
+  EXPECT_THAT(loaded.faults, IsEmpty());
+  EXPECT_THAT(Joined(loaded.notes), HasSubstr("brokerRole is ignored"));
+}
+
+TEST(BrokerConfig, WithoutAGroupItIsAGroupOfOne) {
+  const auto loaded = LoadText("brokerName=b\n");
+  ASSERT_EQ(loaded.config.members.size(), 1u);
+  EXPECT_FALSE(loaded.config.is_group());
+  EXPECT_EQ(loaded.config.self, loaded.config.members[0].id);
+}
+
+TEST(BrokerConfig, DefaultsAreTheOriginalsExceptTheFlush) {
+  const BrokerConfig config = LoadText("").config;
+  EXPECT_EQ(config.flush, FlushDiskType::kSyncFlush);
+  EXPECT_EQ(config.broker_name, "testhost");
+  EXPECT_EQ(config.cluster_name, "DefaultCluster");
+  EXPECT_EQ(config.store_root, "/home/someone/store");
+  EXPECT_EQ(config.dledger_group, "testhost");
+  EXPECT_EQ(config.file_reserved_hours, 72);
+  EXPECT_EQ(config.default_topic_queues, 8);
+}
+
+TEST(BrokerConfig, TheCommandLineNameServerWinsAndTheEnvironmentLoses) {
+  BrokerConfigSource source;
+  source.file = "f";
+  source.text = "namesrvAddr=a:1\n";
+  source.environment_namesrv_addr = "e:1";
+  EXPECT_EQ(LoadBrokerConfig(source).config.namesrv_addr, "a:1");
+  source.namesrv_addr = "c:1";
+  EXPECT_EQ(LoadBrokerConfig(source).config.namesrv_addr, "c:1");
+  source.namesrv_addr.clear();
+  source.text.clear();
+  EXPECT_EQ(LoadBrokerConfig(source).config.namesrv_addr, "e:1");
+}
+
+TEST(BrokerConfig, ABadNameServerListIsRefusedByItem) {
+  EXPECT_THAT(Joined(LoadText("namesrvAddr=a:1;b\n").faults), HasSubstr("\"b\""));
+  EXPECT_THAT(LoadText("namesrvAddr= dead.invalid:9876; 127.0.0.1:9876;\n").faults, IsEmpty());
+}
+
+TEST(BrokerConfig, AHeartbeatNearTheElectionTimeoutIsWarnedOf) {
+  EXPECT_THAT(Joined(LoadText("dLegerHeartbeatIntervalMs=200\n").warnings),
+              HasSubstr("dLegerElectionTimeoutMs"));
+}
+
+TEST(GroupMembers, RefusalsShowTheItemAndTheForm) {
+  struct Case {
+    const char* name;
+    const char* text;
+    const char* must_contain;
+  };
+  const Case cases[] = {
+      {"no number in the id", "a-h:1", "a-h:1"},
+      {"same number twice", "n1-h:1;m1-h:2", "m1-h:2"},
+      {"same address twice", "n1-h:1;n2-h:1", "n2-h:1"},
+      {"no port", "n1-h", "n1-h"},
+      {"port 0", "n1-h:0", "n1-h:0"},
+      {"no host", "n1-:1", "n1-:1"},
+      {"nothing", " ; ", "id-host:port"},
+      {"open bracket", "n1-[::1:5", "n1-[::1:5"},
+      {"number too large", "n99999999999-h:1", "n99999999999"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    const auto members = ParseGroupMembers(c.text);
+    ASSERT_FALSE(members.ok());
+    EXPECT_THAT(std::string(members.status().message()), HasSubstr(c.must_contain));
+    EXPECT_THAT(std::string(members.status().message()), HasSubstr("id-host:port"));
+  }
+}
+
+TEST(GroupMembers, AnIpv6AddressStandsInBrackets) {
+  const auto members = ParseGroupMembers("n7-[2001:db8::9]:30921");
+  ASSERT_TRUE(members.ok()) << members.status();
+  EXPECT_EQ(members->at(0), (GroupMember{PeerId("n7"), "2001:db8::9", 30921, 7}));
+}
+
+TEST(DelayLevels, UnitsAndErrors) {
+  const auto levels = ParseDelayLevels("1s 2m 3h 1d");
+  ASSERT_TRUE(levels.ok());
+  EXPECT_EQ(levels.value(), (std::vector<std::int64_t>{1000, 120000, 10800000, 86400000}));
+  EXPECT_FALSE(ParseDelayLevels("1s 2x").ok());
+  EXPECT_FALSE(ParseDelayLevels("").ok());
+  EXPECT_THAT(Joined(LoadText("messageDelayLevel=1s 2x\n").faults), HasSubstr("messageDelayLevel"));
+}
+
+// docs/configuration.md is the table, printed.
+TEST(ConfigurationPage, IsTheTable) {
+  const auto page = std::filesystem::path(TRIAD_TEST_DATA) / "../../docs/configuration.md";
+  EXPECT_THAT(ReadAll(page), HasSubstr(BrokerConfigTable().Markdown()))
+      << "write it again: triad-broker --print_configuration_page > docs/configuration.md";
+}
+
+TEST(ShippedFiles, LoadWithoutAnyWarning) {
+  const auto conf = std::filesystem::path(TRIAD_TEST_DATA) / "../../conf";
+  for (const char* name : {"broker.conf", "dledger/broker-n0.conf", "dledger/broker-n1.conf",
+                           "dledger/broker-n2.conf"}) {
+    SCOPED_TRACE(name);
+    const std::string text = ReadAll(conf / name);
+    ASSERT_FALSE(text.empty());
+    const auto loaded = LoadText(text);
+    EXPECT_EQ(Joined(loaded.faults) + Joined(loaded.warnings), "");
+  }
+}
+
+}  // namespace
+}  // namespace triad::broker
