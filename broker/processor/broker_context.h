@@ -37,6 +37,7 @@ struct BrokerContext {
   DiskGuard& disk;             // may messages be written?
   Counters& counters;
   LongPolling* long_polling = nullptr;
+  HostPort store_host{};  // where this peer's records say they are: brokerIP1 as an address
 };
 
 }  // namespace triad::broker

@@ -1,0 +1,72 @@
+// PullProcessor: PULL_MESSAGE (11) and LITE_PULL_MESSAGE (361), on every peer.
+//
+// Only committed and applied messages are ever handed out, so any peer may serve what it has. What
+// moves a consumer's offset (21) is said by a leader that has just confirmed that it is one; a
+// follower holds such a pull and then asks the leader. Memory is read on the caller's thread,
+// files on reader threads. Nothing new: parked in LongPolling. Thread: safe on every thread; never
+// blocks. Source: wire.md §5, §11.
+
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "broker/processor/broker_context.h"
+#include "broker/processor/dispatcher.h"
+#include "broker/processor/send_checks.h"
+#include "broker/service/long_polling.h"
+#include "broker/service/tag_filter.h"
+#include "remoting/headers.h"
+
+namespace triad::broker {
+
+class PullProcessor {
+ public:
+  // `context` outlives the processor; its long_polling is set.
+  explicit PullProcessor(BrokerContext& context) : context_(context) {}
+  void Register(Dispatcher* dispatcher);
+
+ private:
+  // One pull until it is answered.
+  struct Pull {
+    RequestPtr request;
+    Reply reply;
+    remoting::PullMessageRequest header;
+    TopicQueue queue;
+    TagFilter filter;
+    QueueOffset from;      // nothing in front of it passes the filter
+    TimePoint hold_until;  // nothing new is not said before
+    bool held = false;     // was parked at least once
+  };
+  using PullPtr = std::shared_ptr<Pull>;
+  // What a pull hands out.
+  struct Batch {
+    Status status;            // not OK: nothing could be read
+    bool needs_file = false;  // nothing yet: not all of it is in memory
+    std::string body;
+    std::int64_t messages = 0;
+    QueueOffset next;  // behind the last unit that was looked at
+  };
+
+  void OnPull(const RequestPtr& request, const Reply& reply);
+  Refusal CheckPermissions(const remoting::PullMessageRequest& header) const;
+  Refusal FindFilter(const remoting::PullMessageRequest& header, TagFilter* filter) const;
+  void CommitOffset(const Pull& pull) const;
+
+  void Examine(const PullPtr& pull);
+  void Fetch(const PullPtr& pull, bool on_reader);
+  Batch Collect(const Pull& pull, bool on_reader) const;
+  void OnOutOfRange(const PullPtr& pull, QueueRange range);
+  void AnswerMoved(const PullPtr& pull);
+  void HoldOrAnswer(const PullPtr& pull);
+  void AskLeader(const PullPtr& pull);
+  bool Leads() const { return context_.store.node().leader_info().ready; }
+  void Answer(const Pull& pull, std::int32_t code, QueueOffset next, QueueRange range,
+              std::string_view remark, std::string body) const;
+  void Fail(const Pull& pull, std::int32_t code, std::string remark) const;
+
+  BrokerContext& context_;
+};
+
+}  // namespace triad::broker

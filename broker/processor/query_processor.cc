@@ -1,0 +1,166 @@
+#include "broker/processor/query_processor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "broker/processor/response.h"
+#include "broker/store/message.h"
+#include "remoting/codes.h"
+#include "remoting/headers.h"
+
+namespace triad::broker {
+namespace {
+
+constexpr std::chrono::milliseconds kBudget{2500};
+
+remoting::Command OffsetAnswer(const remoting::Command& request, QueueOffset offset) {
+  remoting::Command response = Success(request);
+  remoting::OffsetResponse header;
+  header.offset = offset.value();
+  header.Encode(&response.ext);
+  return response;
+}
+
+remoting::Command BadHeader(const remoting::Command& request, const Status& status) {
+  return remoting::Command::ResponseTo(request, remoting::kSystemError,
+                                       std::string(status.message()));
+}
+
+bool IsUpper(std::string_view boundary) {
+  static constexpr std::string_view kUpper = "upper";
+  return std::ranges::equal(boundary, kUpper, [](char a, char b) {
+    return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
+  });
+}
+
+template <typename Header>
+TopicQueue QueueOf(const Header& header) {
+  return {Topic(header.topic), QueueId(header.queue_id)};
+}
+
+}  // namespace
+
+void QueryProcessor::Register(Dispatcher* dispatcher) {
+  dispatcher->Register(remoting::kViewMessageById,
+                       [this](RequestPtr request, Reply reply) { OnViewMessage(request, reply); });
+  auto policy = LeaderGate::For(kBudget, remoting::kServiceNotAvailable);
+  policy.repeatable = true;
+  const auto for_leader = [&](std::int32_t code,
+                              void (QueryProcessor::*method)(const RequestPtr&, const Reply&)) {
+    dispatcher->RegisterForLeader(code, policy, [this, method](RequestPtr request, Reply reply) {
+      (this->*method)(request, reply);
+    });
+  };
+  for_leader(remoting::kGetMaxOffset, &QueryProcessor::OnMaxOffset);
+  for_leader(remoting::kGetMinOffset, &QueryProcessor::OnMinOffset);
+  for_leader(remoting::kSearchOffsetByTimestamp, &QueryProcessor::OnSearchOffset);
+  for_leader(remoting::kGetEarliestMsgStoreTime, &QueryProcessor::OnEarliestTime);
+}
+
+void QueryProcessor::WhenConfirmed(const RequestPtr& request, const Reply& reply,
+                                   std::function<void()> then) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(request->arrived + kBudget -
+                                                                 context_.clock.MonoNow());
+  context_.reads.Confirm(std::max(left, std::chrono::milliseconds(1)),
+                         [request, reply, then = std::move(then)](const Status& confirmed) {
+                           if (confirmed.ok()) {
+                             then();
+                           } else {
+                             reply(ResponseOf(request->command, confirmed));
+                           }
+                         });
+}
+
+void QueryProcessor::OnReader(const RequestPtr& request, const Reply& reply,
+                              std::function<void()> task) {
+  if (context_.store.node().PostReader(std::move(task))) return;
+  reply(ResponseOf(request->command, Status::Busy("too many reads from files are waiting")));
+}
+
+void QueryProcessor::OnViewMessage(const RequestPtr& request, const Reply& reply) {
+  const auto header = remoting::ViewMessageRequest::Decode(request->command.ext);
+  if (!header.ok()) {
+    reply(BadHeader(request->command, header.status()));
+    return;
+  }
+  OnReader(request, reply, [this, request, reply, offset = header->offset] {
+    const auto loaded = context_.store.ReadMessageAt(PhysicalOffset(offset));
+    if (loaded.ok()) {
+      reply(SuccessWith(request->command, std::string(loaded->record)));
+      return;
+    }
+    reply(remoting::Command::ResponseTo(request->command, remoting::kSystemError,
+                                        "can not find message by the offset, " +
+                                            std::to_string(offset) + ": " +
+                                            std::string(loaded.status().message())));
+  });
+}
+
+void QueryProcessor::OnMaxOffset(const RequestPtr& request, const Reply& reply) {
+  const auto header = remoting::GetMaxOffsetRequest::Decode(request->command.ext);
+  if (!header.ok()) {
+    reply(BadHeader(request->command, header.status()));
+    return;
+  }
+  WhenConfirmed(request, reply, [this, request, reply, queue = QueueOf(*header)] {
+    reply(OffsetAnswer(request->command, context_.store.RangeOf(queue).max));
+  });
+}
+
+void QueryProcessor::OnMinOffset(const RequestPtr& request, const Reply& reply) {
+  const auto header = remoting::GetMinOffsetRequest::Decode(request->command.ext);
+  if (!header.ok()) {
+    reply(BadHeader(request->command, header.status()));
+    return;
+  }
+  reply(OffsetAnswer(request->command, context_.store.RangeOf(QueueOf(*header)).min));
+}
+
+void QueryProcessor::OnSearchOffset(const RequestPtr& request, const Reply& reply) {
+  const auto header = remoting::SearchOffsetRequest::Decode(request->command.ext);
+  if (!header.ok()) {
+    reply(BadHeader(request->command, header.status()));
+    return;
+  }
+  const bool upper = IsUpper(header->boundary_type);
+  const TopicQueue queue = QueueOf(*header);
+  WhenConfirmed(request, reply, [=, this, time_ms = header->timestamp_ms] {
+    OnReader(request, reply, [=, this] {
+      const auto offset = context_.store.OffsetByTime(queue, time_ms, upper);
+      reply(offset.ok() ? OffsetAnswer(request->command, *offset)
+                        : ResponseOf(request->command, offset.status()));
+    });
+  });
+}
+
+void QueryProcessor::OnEarliestTime(const RequestPtr& request, const Reply& reply) {
+  const auto header = remoting::GetMinOffsetRequest::Decode(request->command.ext);
+  if (!header.ok()) {
+    reply(BadHeader(request->command, header.status()));
+    return;
+  }
+  OnReader(request, reply, [this, request, reply, queue = QueueOf(*header)] {
+    std::int64_t time_ms = -1;
+    const QueueRange range = context_.store.RangeOf(queue);
+    if (range.min < range.max) {
+      const auto units = context_.store.queues().Read(queue, range.min, 1);
+      if (units.ok() && !units->empty()) {
+        const auto loaded = context_.store.ReadMessage(units->front());
+        if (loaded.ok()) {
+          const auto message = ParseMessage(loaded->record, false);
+          if (message.ok()) time_ms = message->store_time_ms;
+        }
+      }
+    }
+    remoting::Command response = Success(request->command);
+    remoting::TimestampResponse answer;
+    answer.timestamp_ms = time_ms;
+    answer.Encode(&response.ext);
+    reply(std::move(response));
+  });
+}
+
+}  // namespace triad::broker

@@ -1,0 +1,215 @@
+#include "broker/processor/send_back_processor.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "broker/processor/names.h"
+#include "broker/processor/response.h"
+#include "broker/processor/send_processor.h"
+#include "broker/processor/system_state.h"
+#include "broker/service/delay_topic.h"
+#include "remoting/codes.h"
+
+namespace triad::broker {
+namespace {
+
+constexpr std::chrono::milliseconds kSendBackBudget{2500};
+constexpr std::int32_t kPermWrite = 2;
+constexpr std::int32_t kFirstRetryLevel = 3;  // 10 s in the default table
+
+}  // namespace
+
+SendBackProcessor::SendBackProcessor(BrokerContext& context)
+    : context_(context), creator_(context.store.appender()) {}
+
+void SendBackProcessor::Register(Dispatcher* dispatcher) {
+  auto policy = LeaderGate::For(kSendBackBudget, remoting::kServiceNotAvailable);
+  policy.repeatable = true;  // the mark makes the second time a no-op
+  dispatcher->RegisterForLeader(
+      remoting::kConsumerSendMsgBack, std::move(policy),
+      [this](RequestPtr request, Reply reply) { OnSendBack(request, reply); });
+}
+
+void SendBackProcessor::OnSendBack(const RequestPtr& request, const Reply& reply) {
+  const remoting::Command& command = request->command;
+  auto header = remoting::SendBackRequest::Decode(command.ext);
+  if (!header.ok()) {
+    reply(remoting::Command::ResponseTo(command, remoting::kSystemError,
+                                        std::string(header.status().message())));
+    return;
+  }
+  SendBack back;
+  back.request = request;
+  back.header = std::move(header).value();
+  back.key = {GroupName(back.header.group), PhysicalOffset(back.header.offset)};
+  if (const Refusal refusal = CheckGroup(back.header, &back.group)) {
+    reply(RefusalResponse(command, refusal));
+    return;
+  }
+  if (back.group.retry_queue_nums <= 0) {  // the group wants no retries
+    reply(Success(command));
+    return;
+  }
+  if (JoinInFlight(back.key, request, reply)) return;
+  // After joining: whoever was in flight before has left its mark by now.
+  if (context_.store.state().SentBack(back.key.first, back.key.second)) {
+    Finish(back.key, Status::Ok());
+    return;
+  }
+  EnsureRetryTopic(back);
+}
+
+Refusal SendBackProcessor::CheckGroup(const remoting::SendBackRequest& header,
+                                      GroupConfig* group) const {
+  const auto known = context_.store.state().FindGroup(GroupName(header.group));
+  const bool creatable = context_.config.auto_create_group && CheckGroupName(header.group).ok();
+  if (!known && !creatable) {
+    return {.code = remoting::kSubscriptionGroupNotExist,
+            .remark = "subscription group not exist, " + header.group};
+  }
+  if (known) *group = *known;
+  group->name = GroupName(header.group);
+  if ((context_.config.broker_permission & kPermWrite) == 0) {
+    return {.code = remoting::kNoPermission,
+            .remark = "the broker[" + context_.config.broker_ip1 +
+                      "] sending message is forbidden (brokerPermission)"};
+  }
+  if (const Status disk = context_.disk.Writable(); !disk.ok()) {
+    return {.code = remoting::kServiceNotAvailable, .remark = std::string(disk.message())};
+  }
+  return {};
+}
+
+bool SendBackProcessor::JoinInFlight(const Key& key, const RequestPtr& request,
+                                     const Reply& reply) {
+  const std::lock_guard hold(mutex_);
+  auto& waiters = in_flight_[key];
+  waiters.emplace_back(request, reply);
+  return waiters.size() > 1;
+}
+
+void SendBackProcessor::EnsureRetryTopic(const SendBack& back) {
+  StateCommand missing = MissingGroupState(context_.config, context_.store.state(), back.key.first,
+                                           false, back.header.unit_mode);
+  if (missing.put_groups.empty() && missing.put_topics.empty()) {
+    Read(back);
+    return;
+  }
+  creator_.Create(back.header.group, std::move(missing), back.request->arrived + kSendBackBudget,
+                  [this, back](const Status& status) {
+                    if (status.ok()) {
+                      Read(back);
+                    } else {
+                      Finish(back.key, status);
+                    }
+                  });
+}
+
+void SendBackProcessor::Read(const SendBack& back) {
+  const auto topic = context_.store.state().FindTopic(Topic(RetryTopicOf(back.header.group)));
+  if (!topic || (topic->perm & kPermWrite) == 0 || topic->write_queues <= 0) {
+    Finish(back.key, remoting::kNoPermission,
+           "the topic[" + RetryTopicOf(back.header.group) + "] is not writable");
+    return;
+  }
+  const bool taken = context_.store.node().PostReader([this, back] {
+    const auto loaded = context_.store.ReadMessageAt(back.key.second);
+    if (!loaded.ok()) {
+      Finish(back.key, remoting::kSystemError,
+             "look message by offset failed, " + std::to_string(back.header.offset) + ": " +
+                 std::string(loaded.status().message()));
+      return;
+    }
+    const auto message = ParseMessage(loaded->record, false);
+    if (!message.ok()) {
+      Finish(back.key, remoting::kSystemError, std::string(message.status().message()));
+      return;
+    }
+    Store(back, *message);
+  });
+  if (!taken) Finish(back.key, remoting::kSystemBusy, "too many reads from files are waiting");
+}
+
+Result<MessageDraft> SendBackProcessor::Redirect(const SendBack& back, const MessageView& message,
+                                                 StateCommand* command) const {
+  const ReplicatedState& state = context_.store.state();
+  MessageDraft draft = DraftFrom(message);
+  if (FindProperty(draft.properties, "RETRY_TOPIC").empty()) {
+    SetProperty(&draft.properties, "RETRY_TOPIC", message.topic);
+  }
+  SetProperty(&draft.properties, "WAIT", "false");
+  if (FindProperty(draft.properties, "ORIGIN_MESSAGE_ID").empty()) {
+    SetProperty(&draft.properties, "ORIGIN_MESSAGE_ID",
+                OffsetMessageId(message.store_host, message.physical_offset));
+  }
+  const std::int32_t retries_max =
+      back.header.max_reconsume_times.value_or(back.group.retry_max_times);
+  const bool dead = message.reconsume_times >= retries_max || back.header.delay_level < 0;
+  std::int32_t level = 0;
+  if (!dead) {
+    level = back.header.delay_level > 0 ? back.header.delay_level
+                                        : kFirstRetryLevel + message.reconsume_times;
+  }
+  SetProperty(&draft.properties, "DELAY", std::to_string(level));
+  draft.topic = Topic(dead ? DlqTopicOf(back.header.group) : RetryTopicOf(back.header.group));
+  draft.reconsume_times = message.reconsume_times + 1;
+  std::int32_t queues = 1;
+  if (const auto topic = state.FindTopic(draft.topic)) {
+    if ((topic->perm & kPermWrite) == 0 || topic->write_queues <= 0) {
+      return Status::PermissionDenied("the topic[" + draft.topic.value() + "] is not writable");
+    }
+    queues = topic->write_queues;
+  } else {
+    TopicConfig wanted;
+    wanted.name = draft.topic;
+    wanted.read_queues = 1;
+    wanted.write_queues = 1;
+    command->put_topics.push_back(std::move(wanted));
+    command->create_only = true;
+  }
+  // Spread by where the message stood; any queue will do.
+  draft.queue_id = QueueId(static_cast<std::int32_t>((back.header.offset >> 3) % queues));
+  ParkIfDelayed(DelayLevelCount(state), &draft);
+  return draft;
+}
+
+void SendBackProcessor::Store(const SendBack& back, const MessageView& message) {
+  Proposal proposal;
+  auto draft = Redirect(back, message, &proposal.command);
+  if (!draft.ok()) {
+    Finish(back.key, draft.status());
+    return;
+  }
+  Refusal refusal = CheckMessageType(draft->sys_flag, draft->properties);
+  if (!refusal) refusal = CheckSizes(context_.config, draft->body, draft->properties);
+  if (refusal) {
+    Finish(back.key, refusal.code, refusal.remark);
+    return;
+  }
+  proposal.messages.push_back(std::move(draft).value());
+  proposal.command.send_backs.emplace_back(back.key.first, back.key.second);
+  proposal.deadline = back.request->arrived + kSendBackBudget;
+  proposal.done = [this, key = back.key](const AppendOutcome& outcome) {
+    Finish(key, outcome.status);
+  };
+  context_.store.appender().Submit(std::move(proposal));
+}
+
+void SendBackProcessor::Finish(const Key& key, const Status& status) {
+  Finish(key, ResponseCodeOf(status), std::string(status.message()));
+}
+
+void SendBackProcessor::Finish(const Key& key, std::int32_t code, const std::string& remark) {
+  std::vector<std::pair<RequestPtr, Reply>> waiters;
+  {
+    const std::lock_guard hold(mutex_);
+    const auto found = in_flight_.find(key);
+    waiters = std::move(found->second);
+    in_flight_.erase(found);
+  }
+  for (const auto& [request, reply] : waiters) {
+    reply(remoting::Command::ResponseTo(request->command, code, remark));
+  }
+}
+
+}  // namespace triad::broker

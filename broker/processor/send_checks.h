@@ -1,0 +1,46 @@
+// SendChecks: what a message must be like before it may enter the log, and what the broker adds.
+//
+// Pure. A refusal carries the wire code and the remark that the client shows. Source: wire.md §4.4,
+// §4.8, §4.9.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "broker/config/broker_config.h"
+#include "broker/store/message.h"
+#include "common/status.h"
+#include "remoting/command.h"
+#include "remoting/headers.h"
+
+namespace triad::broker {
+
+// Why a request is answered with a failure; code 0: it is not.
+struct Refusal {
+  std::int32_t code = 0;
+  std::string remark;
+  explicit operator bool() const { return code != 0; }
+};
+remoting::Command RefusalResponse(const remoting::Command& request, const Refusal& refusal);
+
+inline constexpr std::size_t kPropertiesBytesMax = 32767;
+
+// Message types that do not exist here: they are never stored, on no path.
+Refusal CheckMessageType(std::int32_t sys_flag, std::string_view properties);
+// Body and properties as they would be stored.
+Refusal CheckSizes(const BrokerConfig& config, std::string_view body, std::string_view properties);
+
+// MSG_REGION, TRACE_ON and CLUSTER; takes off POP_CK.
+void AddBrokerProperties(const BrokerConfig& config, std::string* properties);
+
+// The messages of a batch body, all to (topic, queue of `header`), checked and completed.
+// *refusal says why there are none.
+std::vector<MessageDraft> UnpackBatch(const BrokerConfig& config,
+                                      const remoting::SendMessageRequest& header,
+                                      std::string_view body, const HostPort& born_host,
+                                      Refusal* refusal);
+
+}  // namespace triad::broker

@@ -1,0 +1,315 @@
+#include "broker/processor/send_processor.h"
+
+#include <glog/logging.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "broker/processor/names.h"
+#include "broker/processor/response.h"
+#include "broker/processor/system_state.h"
+#include "broker/service/delay_topic.h"
+#include "broker/store/delay_levels.h"
+#include "remoting/codes.h"
+
+namespace triad::broker {
+namespace {
+
+constexpr std::chrono::milliseconds kSendBudget{2500};
+constexpr std::int32_t kPermInherit = 1;
+constexpr std::int32_t kPermWrite = 2;
+constexpr std::int32_t kUnitTopic = 1;
+// The topic, the retry topic's group and the dead-letter topic; more means somebody deletes them
+// as fast as they are made.
+constexpr int kCreationsMax = 3;
+
+bool IsRetryTopic(std::string_view topic) {
+  return topic.starts_with(kRetryPrefix);
+}
+std::string GroupOfRetryTopic(std::string_view topic) {
+  return std::string(topic.substr(kRetryPrefix.size()));
+}
+
+}  // namespace
+
+SendProcessor::SendProcessor(BrokerContext& context)
+    : context_(context), creator_(context.store.appender()) {
+  CHECK(!context.store_host.ip.empty());
+}
+
+void SendProcessor::Register(Dispatcher* dispatcher) {
+  const auto policy = LeaderGate::For(kSendBudget, remoting::kServiceNotAvailable);
+  for (const std::int32_t code :
+       {remoting::kSendMessage, remoting::kSendMessageV2, remoting::kSendBatchMessage}) {
+    dispatcher->RegisterForLeader(
+        code, policy, [this](RequestPtr request, Reply reply) { OnSend(request, reply); });
+  }
+}
+
+void SendProcessor::OnSend(const RequestPtr& request, const Reply& reply) {
+  const remoting::Command& command = request->command;
+  auto header = remoting::SendMessageRequest::Decode(command.code, command.ext);
+  if (!header.ok()) {
+    reply(remoting::Command::ResponseTo(command, remoting::kSystemError,
+                                        std::string(header.status().message())));
+    return;
+  }
+  auto send = std::make_shared<Send>();
+  send->request = request;
+  send->reply = reply;
+  send->header = std::move(header).value();
+  Continue(send);
+}
+
+// From the first check to the proposal; again from the start after something was created.
+void SendProcessor::Continue(const SendPtr& send) {
+  Refusal refusal = CheckBroker(*send);
+  StateCommand missing;
+  if (!refusal) refusal = RouteRetry(send.get());
+  if (!refusal) missing = MissingTopic(*send, &refusal);
+  if (refusal) {
+    send->reply(RefusalResponse(send->request->command, refusal));
+    return;
+  }
+  if (!missing.empty()) {
+    CreateFirst(send, std::move(missing));
+    return;
+  }
+  const auto topic = context_.store.state().FindTopic(Topic(send->header.topic));
+  if (!topic) {  // deleted this very moment
+    refusal = {.code = remoting::kTopicNotExist,
+               .remark = "topic[" + send->header.topic + "] not exist"};
+  } else {
+    refusal = CheckQueue(*topic, send.get());
+  }
+  if (refusal) {
+    send->reply(RefusalResponse(send->request->command, refusal));
+    return;
+  }
+  Submit(send, *topic);
+}
+
+Refusal SendProcessor::CheckBroker(const Send& send) const {
+  const remoting::SendMessageRequest& header = send.header;
+  if (const Status disk = context_.disk.Writable(); !disk.ok()) {
+    return {.code = remoting::kServiceNotAvailable, .remark = std::string(disk.message())};
+  }
+  if ((context_.config.broker_permission & kPermWrite) == 0) {
+    const auto topic = context_.store.state().FindTopic(Topic(header.topic));
+    if (topic && topic->order) {
+      return {.code = remoting::kNoPermission,
+              .remark = "the broker[" + context_.config.broker_ip1 +
+                        "] sending message is forbidden (brokerPermission)"};
+    }
+  }
+  if (const Status name = CheckTopicName(header.topic); !name.ok()) {
+    return {.code = remoting::kInvalidParameter, .remark = std::string(name.message())};
+  }
+  if (IsSendForbidden(header.topic)) {
+    return {.code = remoting::kNoPermission,
+            .remark = "Sending message to topic[" + header.topic + "] is forbidden."};
+  }
+  return {};
+}
+
+Refusal SendProcessor::RouteRetry(Send* send) const {
+  if (!IsRetryTopic(send->header.topic)) return {};
+  const GroupName group(GroupOfRetryTopic(send->header.topic));
+  const auto config = context_.store.state().FindGroup(group);
+  if (!config && (!context_.config.auto_create_group || !CheckGroupName(group.value()).ok())) {
+    return {.code = remoting::kSubscriptionGroupNotExist,
+            .remark = "subscription group not exist, " + group.value()};
+  }
+  const std::int32_t allowed = send->header.max_reconsume_times.value_or(
+      config ? config->retry_max_times : GroupConfig().retry_max_times);
+  if (send->header.reconsume_times <= allowed && !context_.locks.GroupHoldsLease(group)) return {};
+  send->to_dead_letters = true;
+  send->header.topic = DlqTopicOf(group.value());
+  send->header.queue_id = -1;
+  SetProperty(&send->header.properties, "DELAY", "-1");
+  return {};
+}
+
+StateCommand SendProcessor::MissingTopic(const Send& send, Refusal* refusal) const {
+  const remoting::SendMessageRequest& header = send.header;
+  const ReplicatedState& state = context_.store.state();
+  if (IsRetryTopic(header.topic)) {
+    const GroupName group(GroupOfRetryTopic(header.topic));
+    return MissingGroupState(context_.config, state, group, false, header.unit_mode);
+  }
+  if (state.FindTopic(Topic(header.topic))) return {};
+  TopicConfig topic;
+  topic.name = Topic(header.topic);
+  topic.read_queues = 1;
+  topic.write_queues = 1;
+  if (!send.to_dead_letters) {
+    const auto model = state.FindTopic(Topic(header.default_topic));
+    const bool allowed =
+        model && (model->perm & kPermInherit) != 0 &&
+        (context_.config.auto_create_topic || model->name.value() != kDefaultTopic);
+    if (!allowed) {
+      *refusal = {.code = remoting::kTopicNotExist,
+                  .remark = "topic[" + header.topic + "] not exist, apply first please!"};
+      return {};
+    }
+    topic.write_queues =
+        std::max(1, std::min(header.default_topic_queue_nums, model->write_queues));
+    topic.read_queues = topic.write_queues;
+    topic.perm = model->perm & ~kPermInherit;
+    topic.sys_flag = header.unit_mode ? kUnitTopic : 0;
+  }
+  StateCommand command;
+  command.put_topics.push_back(std::move(topic));
+  command.create_only = true;
+  return command;
+}
+
+void SendProcessor::CreateFirst(const SendPtr& send, StateCommand command) {
+  if (++send->creations > kCreationsMax) {
+    send->reply(remoting::Command::ResponseTo(
+        send->request->command, remoting::kTopicNotExist,
+        "topic[" + send->header.topic + "] is deleted while it is created"));
+    return;
+  }
+  creator_.Create(send->header.topic, std::move(command), send->request->arrived + kSendBudget,
+                  [this, send](const Status& status) {
+                    if (status.ok()) {
+                      Continue(send);
+                      return;
+                    }
+                    send->reply(ResponseOf(send->request->command, status));
+                  });
+}
+
+Refusal SendProcessor::CheckQueue(const TopicConfig& topic, Send* send) const {
+  remoting::SendMessageRequest& header = send->header;
+  if (header.queue_id >= std::max(topic.write_queues, topic.read_queues)) {
+    return {.code = remoting::kInvalidParameter,
+            .remark = "request queueId[" + std::to_string(header.queue_id) +
+                      "] is illegal, topic[" + header.topic + "] has " +
+                      std::to_string(topic.write_queues) + " queues"};
+  }
+  if ((topic.perm & kPermWrite) == 0 || topic.write_queues <= 0) {
+    return {.code = remoting::kNoPermission,
+            .remark = "topic[" + header.topic + "] is not writable"};
+  }
+  if (header.queue_id < 0) {
+    const auto queues = static_cast<std::uint32_t>(topic.write_queues);
+    header.queue_id =
+        static_cast<std::int32_t>(counter_.fetch_add(1, std::memory_order_relaxed) % queues);
+  }
+  return {};
+}
+
+std::vector<MessageDraft> SendProcessor::Drafts(const Send& send, const TopicConfig& topic,
+                                                Refusal* refusal) const {
+  const remoting::SendMessageRequest& header = send.header;
+  const remoting::Command& command = send.request->command;
+  *refusal = CheckMessageType(header.sys_flag, header.properties);
+  if (*refusal) return {};
+  auto born_host = ParseHostPort(send.request->client_address);
+  const HostPort host = born_host.ok() ? std::move(born_host).value() : context_.store_host;
+  if (header.batch || command.code == remoting::kSendBatchMessage) {
+    if (send.to_dead_letters || IsRetryTopic(header.topic)) {
+      *refusal = {.code = remoting::kMessageIllegal,
+                  .remark = "batch request does not support retry group"};
+      return {};
+    }
+    auto drafts = UnpackBatch(context_.config, header, command.body, host, refusal);
+    if (topic.multi_tag) {
+      for (MessageDraft& draft : drafts) draft.sys_flag |= kSysFlagMultiTags;
+    }
+    return drafts;
+  }
+  MessageDraft draft;
+  draft.topic = Topic(header.topic);
+  draft.queue_id = QueueId(header.queue_id);
+  draft.flag = header.flag;
+  draft.sys_flag = header.sys_flag | (topic.multi_tag ? kSysFlagMultiTags : 0);
+  draft.born_time_ms = header.born_timestamp_ms;
+  draft.born_host = host;
+  draft.reconsume_times = header.reconsume_times;
+  draft.properties = header.properties;
+  AddBrokerProperties(context_.config, &draft.properties);
+  if (FindProperty(draft.properties, "UNIQ_KEY").empty()) {
+    SetProperty(&draft.properties, "UNIQ_KEY", UniqueKey());
+  }
+  draft.body = command.body;
+  if (!FindProperty(draft.properties, "DELAY").empty()) {
+    ParkIfDelayed(DelayLevelCount(context_.store.state()), &draft);
+  }
+  *refusal = CheckSizes(context_.config, draft.body, draft.properties);
+  if (*refusal) return {};
+  std::vector<MessageDraft> drafts;
+  drafts.push_back(std::move(draft));
+  return drafts;
+}
+
+void SendProcessor::Submit(const SendPtr& send, const TopicConfig& topic) {
+  Refusal refusal;
+  std::vector<MessageDraft> drafts = Drafts(*send, topic, &refusal);
+  if (refusal) {
+    send->reply(RefusalResponse(send->request->command, refusal));
+    return;
+  }
+  std::int64_t body_bytes = 0;
+  for (const MessageDraft& draft : drafts) {
+    body_bytes += static_cast<std::int64_t>(draft.body.size());
+  }
+  std::string unique_key(FindProperty(drafts.front().properties, "UNIQ_KEY"));
+  Proposal proposal;
+  proposal.messages = std::move(drafts);
+  proposal.deadline = send->request->arrived + kSendBudget;
+  proposal.done = [this, send, body_bytes,
+                   unique_key = std::move(unique_key)](const AppendOutcome& outcome) {
+    Answer(*send, unique_key, body_bytes, outcome);
+  };
+  context_.store.appender().Submit(std::move(proposal));
+}
+
+void SendProcessor::Answer(const Send& send, const std::string& unique_key, std::int64_t body_bytes,
+                           const AppendOutcome& outcome) const {
+  const remoting::Command& command = send.request->command;
+  if (!outcome.status.ok()) {
+    context_.counters.put_failed.fetch_add(1, std::memory_order_relaxed);
+    remoting::Command response = ResponseOf(command, outcome.status);
+    // Too large for an entry of the log: the client's message is what is wrong.
+    if (outcome.status.code() == StatusCode::kInvalidArgument) {
+      response.code = remoting::kMessageIllegal;
+    }
+    send.reply(std::move(response));
+    return;
+  }
+  const auto count = static_cast<std::int64_t>(outcome.messages.size());
+  context_.counters.put_messages.fetch_add(count, std::memory_order_relaxed);
+  context_.counters.put_bytes.fetch_add(body_bytes, std::memory_order_relaxed);
+  remoting::SendMessageResponse header;
+  for (const AppendedMessage& message : outcome.messages) {
+    if (!header.msg_id.empty()) header.msg_id += ',';
+    header.msg_id += OffsetMessageId(context_.store_host, message.physical_offset);
+  }
+  header.queue_id = send.header.queue_id;
+  header.queue_offset = outcome.messages.front().queue_offset.value();
+  header.transaction_id = unique_key;
+  header.msg_region = context_.config.region_id;
+  header.trace_on = context_.config.trace_on;
+  remoting::Command response = Success(command);
+  header.Encode(&response.ext);
+  send.reply(std::move(response));
+}
+
+std::string SendProcessor::UniqueKey() const {
+  static const auto kPid = static_cast<std::int32_t>(getpid());
+  return MakeUniqueKey(context_.store_host, kPid, context_.clock.WallNowMs(),
+                       counter_.fetch_add(1, std::memory_order_relaxed));
+}
+
+std::int32_t DelayLevelCount(const ReplicatedState& state) {
+  const std::string text = state.delay_levels();
+  if (text.empty()) return DelayLevels().max_level();
+  const auto levels = DelayLevels::Parse(text);
+  return levels.ok() ? levels->max_level() : DelayLevels().max_level();
+}
+
+}  // namespace triad::broker
