@@ -205,7 +205,7 @@ void Broker::Parts::MakeServices() {
   delays = std::make_unique<DelayService>(clock, *timers, *store);
   context = std::make_unique<BrokerContext>(
       BrokerContext{config, clock, *store, *timers, *gate, *consumers, *producers, *reads, *offsets,
-                    *locks, *registration, *disk, counters, long_polling.get()});
+                    *locks, *registration, *disk, counters, long_polling.get(), store_host});
 }
 
 void Broker::Parts::MakeProcessors() {
