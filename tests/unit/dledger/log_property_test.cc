@@ -1,5 +1,6 @@
 // Random lives of a log store against a naive model: append, sync, cut, checkpoint, prepare, votes,
-// crashes of every kind, reopening. The seed of a failure is in its message; TRIAD_SEED repeats it.
+// crashes of every kind, reopening. The seed of a failure is in its message; TRIAD_SEED repeats it,
+// TRIAD_SEEDS tries so many.
 
 #include <gtest/gtest.h>
 
@@ -178,7 +179,9 @@ class Life {
 TEST(LogProperty, TenThousandStepsAgainstANaiveModel) {
   const char* wanted = std::getenv("TRIAD_SEED");
   const std::uint64_t first = wanted == nullptr ? 1 : std::strtoull(wanted, nullptr, 10);
-  const std::uint64_t count = wanted == nullptr ? 100 : 1;
+  const char* many = std::getenv("TRIAD_SEEDS");
+  const std::uint64_t count =
+      many == nullptr ? (wanted == nullptr ? 200 : 1) : std::strtoull(many, nullptr, 10);
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     SCOPED_TRACE("TRIAD_SEED=" + std::to_string(seed));
     Life(seed).Run(100);

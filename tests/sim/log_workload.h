@@ -1,0 +1,76 @@
+// LogWorkload: a scripted life of a log store on a recording disk, with what it was promised at
+// each moment.
+//
+// Before and after each step the promise in force goes into the trace as a mark, so that every
+// prefix of the trace knows what a crash there may and may not take. Thread: one.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dledger/log/log_store.h"
+#include "tests/sim/sim_file_system.h"
+
+namespace triad::sim {
+
+// What a store may hold after a crash.
+struct LogPromise {
+  std::vector<dledger::EntryRef> entries;  // written, or on their way
+  std::size_t durable = 0;                 // of them these must be there
+  bool cutting = false;                    // or all of `uncut` up to what was durable in it
+  std::vector<dledger::EntryRef> uncut;
+  std::size_t uncut_durable = 0;
+  dledger::HardState saved;
+  dledger::HardState tried;
+};
+
+class LogWorkload {
+ public:
+  LogWorkload(std::string name, dledger::LogStoreOptions options, std::uint64_t seed);
+
+  // ---- the script ----
+  void Open();
+  void Append(int count, std::size_t payload_bytes);
+  void Sync();
+  void AppendAndSync(int count, std::size_t payload_bytes) {
+    Append(count, payload_bytes);
+    Sync();
+  }
+  void Cut(std::uint64_t from);
+  void Vote();
+  void Prepare();
+  void Checkpoint();
+  void Close();
+  void KillAndOpen();
+  void NextTerm() { term_ = term_ + 1; }
+
+  // ---- what it left ----
+  const std::string& name() const { return name_; }
+  const dledger::LogStoreOptions& options() const { return options_; }
+  const dledger::StoreStamp& stamp() const { return stamp_; }
+  std::vector<DiskOp> trace() const { return fs_.trace(); }
+  const LogPromise& promise(std::uint64_t mark) const {
+    return promises_.at(static_cast<std::size_t>(mark));
+  }
+
+ private:
+  void Mark();
+
+  const std::string name_;
+  const dledger::LogStoreOptions options_;
+  const dledger::StoreStamp stamp_{.group = "g", .peer_id = "n0"};
+  SimFileSystem fs_;
+  std::unique_ptr<dledger::LogStore> store_;
+  dledger::LogTail tail_;
+  Term term_{1};
+  LogPromise now_;
+  std::vector<LogPromise> promises_;
+};
+
+// The lives that are tried: append, group commit, rollover, cuts, votes, checkpoints, restarts.
+std::vector<std::unique_ptr<LogWorkload>> LogWorkloads(std::uint64_t seed);
+
+}  // namespace triad::sim
