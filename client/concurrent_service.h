@@ -1,0 +1,33 @@
+// ConcurrentService: messages are consumed by many threads at once; failures go back to the broker.
+//
+// Thread: OnMessages on the remoting client's thread; listeners on the pool. Bounds: the process
+// queues' flow control. Source: wire.md §7.8.
+
+#pragma once
+
+#include "client/consumer_context.h"
+#include "client/retry_sender.h"
+
+namespace triad::client {
+
+class ConcurrentService final : public ConsumeService,
+                                public std::enable_shared_from_this<ConcurrentService> {
+ public:
+  ConcurrentService(ConsumerContextPtr context, MessageListenerConcurrently listener);
+  void OnMessages(const ProcessQueuePtr& queue, Messages messages) override;
+
+ private:
+  using BatchPtr = std::shared_ptr<Messages>;
+  void Submit(const ProcessQueuePtr& queue, BatchPtr batch);
+  void SubmitLater(const ProcessQueuePtr& queue, BatchPtr batch, std::chrono::milliseconds pause);
+  void Run(const ProcessQueuePtr& queue, const BatchPtr& batch);
+  ConcurrentResult CallListener(const Messages& batch, ConcurrentContext* call);
+  // Those that could not be sent back.
+  Messages SendBack(Messages* batch, int delay_level);
+
+  const ConsumerContextPtr context_;
+  const MessageListenerConcurrently listener_;
+  RetrySender retry_;
+};
+
+}  // namespace triad::client

@@ -1,0 +1,113 @@
+#include "client/orderly_service.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+namespace triad::client {
+
+namespace {
+
+constexpr std::chrono::milliseconds kLockCheck{100};
+constexpr std::chrono::seconds kRunMax{60};  // then other queues get the thread
+constexpr std::chrono::milliseconds kSuspendMin{10};
+constexpr std::chrono::milliseconds kSuspendMax{30000};
+
+TimePoint Now() {
+  return SystemClock().MonoNow();
+}
+
+}  // namespace
+
+OrderlyService::OrderlyService(ConsumerContextPtr context, MessageListenerOrderly listener)
+    : context_(std::move(context)), listener_(std::move(listener)), retry_(context_.get()) {}
+
+void OrderlyService::OnMessages(const ProcessQueuePtr& queue, Messages messages) {
+  queue->Add(std::move(messages));
+  StartIfIdle(queue);
+}
+
+void OrderlyService::StartIfIdle(const ProcessQueuePtr& queue) {
+  if (context_->stopping || !queue->Claim(Now())) return;
+  context_->pool->Submit([self = shared_from_this(), queue] { self->Run(queue); });
+}
+
+void OrderlyService::StartLater(const ProcessQueuePtr& queue, std::chrono::milliseconds pause) {
+  context_->instance->scheduler().After(
+      pause, [self = shared_from_this(), queue] { self->StartIfIdle(queue); });
+}
+
+void OrderlyService::Run(const ProcessQueuePtr& queue) {
+  const TimePoint begin = Now();
+  for (;;) {
+    const TimePoint now = Now();
+    if (context_->stopping || queue->dropped()) {
+      queue->Release();
+      return;
+    }
+    if (context_->suspended || !queue->HasLock(now)) {
+      queue->Release();
+      StartLater(queue, kLockCheck);
+      return;
+    }
+    if (now - begin > kRunMax) {
+      context_->pool->Submit([self = shared_from_this(), queue] { self->Run(queue); });
+      return;
+    }
+    Messages batch = queue->Take(context_->options.consume_batch);
+    if (batch.empty()) return;  // and the claim is gone
+    if (!ConsumeBatch(queue, std::move(batch))) return;
+  }
+}
+
+bool OrderlyService::ConsumeBatch(const ProcessQueuePtr& queue, Messages batch) {
+  OrderlyContext call;
+  call.queue = queue->queue();
+  call.fence_token = queue->fence_token();
+  const OrderlyResult result = CallListener(batch, &call);
+  if (result == OrderlyResult::kSuccess) {
+    // Also when the queue is about to go: its offset is committed before its lock is released.
+    if (const auto next = queue->Commit()) {
+      context_->offsets.Update(queue->queue(), *next, false);
+    }
+    return true;
+  }
+  const auto suspend =
+      call.suspend.count() >= 0 ? call.suspend : context_->options.suspend_current_queue;
+  OnFailure(queue, std::move(batch), std::clamp(suspend, kSuspendMin, kSuspendMax));
+  return false;
+}
+
+OrderlyResult OrderlyService::CallListener(const Messages& batch, OrderlyContext* call) {
+  try {
+    return listener_(batch, call);
+  } catch (const std::exception& error) {  // the listener is not ours: its failure is a failure
+    LOG(ERROR) << "the listener of group " << context_->options.group << " threw: " << error.what();
+    return OrderlyResult::kSuspendCurrentQueue;
+  }
+}
+
+void OrderlyService::OnFailure(const ProcessQueuePtr& queue, Messages batch,
+                               std::chrono::milliseconds suspend) {
+  const int max = context_->max_reconsume_times();
+  Messages again;
+  for (ReceivedMessage& message : batch) {
+    const bool give_up = max >= 0 && message.reconsume_times >= max;
+    if (give_up && retry_.SendToRetryTopic(message).ok()) continue;
+    ++message.reconsume_times;
+    again.push_back(std::move(message));
+  }
+  const bool pause = !again.empty();
+  queue->PutBack(std::move(again));
+  if (const auto next = queue->Commit()) context_->offsets.Update(queue->queue(), *next, false);
+  if (!pause) {
+    context_->pool->Submit([self = shared_from_this(), queue] { self->Run(queue); });
+    return;
+  }
+  queue->Pause(Now() + suspend);
+  StartLater(queue, suspend + std::chrono::milliseconds(1));
+}
+
+}  // namespace triad::client

@@ -1,0 +1,70 @@
+#include "client/retry_sender.h"
+
+#include <glog/logging.h>
+
+#include <future>
+#include <utility>
+
+#include "client/message_codec.h"
+#include "remoting/codes.h"
+
+namespace triad::client {
+
+namespace {
+constexpr std::chrono::milliseconds kTimeout{5000};
+constexpr int kNoMaximum = 16;  // what a group's retries end at when the consumer says nothing
+}  // namespace
+
+SendTask MakeRetryTask(const ReceivedMessage& message, const std::string& group,
+                       int max_reconsume_times) {
+  Properties properties = message.properties;
+  properties.try_emplace("RETRY_TOPIC", message.topic);
+  properties.try_emplace("ORIGIN_MESSAGE_ID", message.offset_message_id);
+  properties.erase("TRAN_MSG");
+  properties["DELAY"] = std::to_string(3 + message.reconsume_times);
+  SendTask task;
+  task.header.producer_group = "CLIENT_INNER_PRODUCER";
+  task.header.topic = std::string(kRetryPrefix) + group;
+  task.header.default_topic = std::string(kTemplateTopic);
+  task.header.default_topic_queue_nums = kTemplateQueues;
+  task.header.flag = message.flag;
+  task.header.properties = JoinProperties(properties);
+  task.header.reconsume_times = message.reconsume_times + 1;
+  task.header.max_reconsume_times = max_reconsume_times < 0 ? kNoMaximum : max_reconsume_times;
+  const std::int32_t type = message.sys_flag & kCompressionTypeMask;
+  if ((message.sys_flag & kCompressed) != 0 && type != 0 && type != 0x300) {
+    task.header.sys_flag = message.sys_flag & (kCompressed | kCompressionTypeMask);
+  }
+  task.body = message.body;
+  task.timeout = kTimeout;
+  return task;
+}
+
+Status RetrySender::SendToRetryTopic(const ReceivedMessage& message) {
+  SendTask task = MakeRetryTask(message, context_->options.group, context_->max_reconsume_times());
+  auto answer = std::make_shared<std::promise<Status>>();
+  task.done = [answer](const Result<SendAnswer>& result) { answer->set_value(result.status()); };
+  context_->sender->Send(std::move(task));
+  return answer->get_future().get();
+}
+
+Status RetrySender::SendBack(const ReceivedMessage& message, int delay_level) {
+  remoting::SendBackRequest header;
+  header.offset = message.physical_offset;
+  header.group = context_->options.group;
+  header.delay_level = delay_level;
+  header.origin_msg_id = message.offset_message_id;
+  header.origin_topic = message.topic;
+  header.max_reconsume_times = context_->max_reconsume_times();
+  remoting::Command request = remoting::Command::Request(remoting::kConsumerSendMsgBack);
+  header.Encode(&request.ext);
+  const Result<remoting::Command> answer =
+      context_->calls->Call(message.queue.broker_name, std::move(request), kTimeout);
+  if (answer.ok() && answer->code == remoting::kSuccess) return Status::Ok();
+  const Status why = answer.ok() ? StatusOfCode(*answer, "send back") : answer.status();
+  LOG(WARNING) << "message " << message.message_id << " could not be sent back (" << why
+               << "); sending it to the retry topic of group " << context_->options.group;
+  return SendToRetryTopic(message);
+}
+
+}  // namespace triad::client
