@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -38,10 +39,10 @@ void TranslateLongOptions(int argc, char** argv) {
     const std::string_view name = text.substr(0, text.find('='));
     for (const LongOption& option : kLongOptions) {
       if (name != option.name) continue;
-      auto* translated = new std::string(1, '-');  // argv keeps it for ever
-      *translated += option.letter;
-      *translated += text.substr(name.size());
-      argv[i] = translated->data();
+      const std::string translated =
+          std::string{'-', option.letter} + std::string(text.substr(name.size()));
+      std::memcpy(argv[i], translated.c_str(), translated.size() + 1);  // always shorter
+      break;
     }
   }
 }
