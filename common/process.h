@@ -10,8 +10,8 @@
 namespace triad {
 
 // RocketMQ's long options (--configFile, --namesrvAddr, --printConfigItem, --printImportantConfig,
-// --help, with "=VALUE" or a following VALUE) become -c, -n, -p, -m and -h, in place, so that
-// gflags reads both. The new texts live as long as the process.
+// --help, with "=VALUE" or a following VALUE) become -c, -n, -p, -m and -h, in place (they are
+// shorter), so that gflags reads both.
 void TranslateLongOptions(int argc, char** argv);
 
 // Raises the soft limit of open files to the hard one. Returns the limit in force.
