@@ -197,7 +197,10 @@ Result<Space> MachineFileSystem::GetSpace(const std::string& path) {
     return FromErrno(errno, "statvfs", path);
   }
   const std::uint64_t block = info.f_frsize;
-  return Space{.total_bytes = block * info.f_blocks, .available_bytes = block * info.f_bavail};
+  // As df counts: what is kept back for root belongs to neither.
+  const std::uint64_t used = info.f_blocks - info.f_bfree;
+  return Space{.total_bytes = block * (used + info.f_bavail),
+               .available_bytes = block * info.f_bavail};
 }
 
 }  // namespace
