@@ -24,6 +24,7 @@ Progress Replication::NewProgress(const PeerId& peer, bool learner, LogIndex las
   progress.peer = peer;
   progress.learner = learner;
   progress.next = last_index + 1;
+  progress.inflight_limit = std::min(max_append_bytes_, max_inflight_bytes_);
   progress.heard_at = now_;  // one election timeout of grace
   return progress;
 }
@@ -100,7 +101,7 @@ void Replication::SendEntries(Progress& peer, const LeaderState& leader, Output*
 }
 
 bool Replication::SendSome(Progress& peer, const LeaderState& leader, Output* output) {
-  if (peer.next > leader.log.last() || peer.inflight_bytes >= max_inflight_bytes_) return false;
+  if (peer.next > leader.log.last() || peer.inflight_bytes >= peer.inflight_limit) return false;
   if (!peer.replicating && peer.probe_sent) return false;
   if (!leader.log.KnowsTermAt(peer.next - 1)) return false;
   if (peer.next < leader.log.window_first()) {
@@ -176,6 +177,9 @@ void Replication::SendLoaded(Progress& peer, const Loaded& loaded, const LeaderS
 }
 
 void Replication::Acknowledged(Progress& peer, LogIndex match) {
+  if (match > peer.match) {
+    peer.inflight_limit = std::min(2 * peer.inflight_limit, max_inflight_bytes_);
+  }
   peer.match = std::max(peer.match, match);
   peer.next = std::max(peer.next, peer.match + 1);
   if (!peer.replicating) {
@@ -210,6 +214,7 @@ void Replication::Probe(Progress& peer, LogIndex next) {
   peer.next = next;
   peer.inflight.clear();
   peer.inflight_bytes = 0;
+  peer.inflight_limit = std::min(max_append_bytes_, max_inflight_bytes_);
 }
 
 void Replication::Disconnected(Progress& peer) {

@@ -43,6 +43,7 @@ struct Progress {
   };
   std::deque<InFlight> inflight;
   std::size_t inflight_bytes = 0;
+  std::size_t inflight_limit = 0;  // one message after a probe, doubled by each acknowledgement
 
   bool Counts() const { return !learner && !recovering; }
 };

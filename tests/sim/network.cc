@@ -46,7 +46,7 @@ void Network::Remember(const Flight& flight) {
     remembered_.push_back(flight);
     return;
   }
-  // Some stay for long, most are overwritten soon.
+  if (!dice_.OneIn(4)) return;  // so that some stay for long
   remembered_[dice_.Below(kRemembered)] = flight;
 }
 

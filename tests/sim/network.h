@@ -26,7 +26,7 @@ struct Flight {
 class Network {
  public:
   static constexpr int kNodesMax = 8;
-  static constexpr std::size_t kRemembered = 32;
+  static constexpr std::size_t kRemembered = 64;
 
   Network(const Options& options, std::uint64_t seed) : options_(options), dice_(seed) {}
 
@@ -47,6 +47,7 @@ class Network {
   void Remember(const Flight& flight);
   bool WantsReplay() { return !healed_ && dice_.Chance(options_.replay); }
   std::optional<Flight> OldMessage();
+  const std::vector<Flight>& remembered() const { return remembered_; }
   Random& dice() { return dice_; }
 
  private:

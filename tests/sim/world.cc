@@ -161,15 +161,27 @@ void World::Deliver(const Event& event) {
   trace_.Add(Describe(now_, EventKind::kDeliver, flight.to, flight.from, flight.message));
   if (network_.WantsReplay()) {
     if (std::optional<Flight> old = network_.OldMessage(); old.has_value()) {
-      old->connection = network_.connection(old->from, old->to);
-      const int to = old->to;
-      const Micros at = now_ + network_.dice().Between(1, 300 * kMillisecond);
-      Push(at, EventKind::kDeliver, to, 0, Store(std::move(*old)));
+      Replay(std::move(*old), 300 * kMillisecond);
     }
   }
   network_.Remember(flight);
   StepNode(flight.to,
            dledger::MessageIn{.from = IdOf(flight.from), .message = std::move(flight.message)});
+}
+
+void World::Replay(Flight old, Micros within) {
+  old.connection = network_.connection(old.from, old.to);
+  const int to = old.to;
+  Push(now_ + network_.dice().Between(1, within), EventKind::kDeliver, to, 0,
+       Store(std::move(old)));
+}
+
+// A new leader is most easily fooled by what was meant for an earlier one.
+void World::ReplayTo(int n) {
+  if (healed_) return;
+  for (const Flight& old : network_.remembered()) {
+    if (old.to == n) Replay(old, 20 * kMillisecond);
+  }
 }
 
 void World::StepNode(int n, const Input& input) {
@@ -200,7 +212,10 @@ void World::Handle(int n, Role role_before) {
                 .a = static_cast<std::uint64_t>(soft.role),
                 .b = soft.term.value()});
     oracle_.OnRole(n, soft);
-    if (soft.role == Role::kLeader) ++counts_.elections;
+    if (soft.role == Role::kLeader) {
+      ++counts_.elections;
+      ReplayTo(n);
+    }
   }
   oracle_.OnStepped(n);
   std::size_t until_crash = SIZE_MAX;

@@ -78,6 +78,8 @@ class World {
   void Emit(int node, const dledger::Envelope& envelope);
   void Apply(int node, LogIndex upto);
   void Deliver(const Event& event);
+  void Replay(Flight old, Micros within);
+  void ReplayTo(int node);
   void OnDiskDone(const Event& event);
   void OnRestart(int node);
   std::uint32_t Store(Flight flight);
