@@ -82,7 +82,7 @@ void AddStore(Table* t) {
   t->Path("storePathRootDir", &BrokerConfig::store_root,
           {.help = "everything this peer keeps; the log stands in dledger-<id> below it",
            .important = true,
-           .default_text = "store-<id> below $HOME/store"});
+           .default_text = "$HOME/store; in a group $HOME/store/store-<id>"});
   t->Int("mappedFileSizeCommitLog", &BrokerConfig::segment_bytes,
          {.help = "size of a log segment", .min = 1 << 20, .max = 1 << 30, .unit = "bytes"});
   t->Int("maxMessageSize", &BrokerConfig::max_message_bytes,

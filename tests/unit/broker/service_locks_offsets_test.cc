@@ -1,0 +1,242 @@
+// Queue locks and consumer offsets on a leader: through a real log (wire.md §6, §7.6; cases.md
+// ORD-1, ORD-2, OFS-1).
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/broker/one_peer.h"
+
+namespace triad::broker {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class LocksAndOffsets : public testing::Test {
+ protected:
+  LocksAndOffsets()
+      : reads_(peer_.store().node()),
+        offsets_(OffsetService::Options{.interval = interval_}, clock_, timers_,
+                 peer_.store().appender(), peer_.store().state(), reads_),
+        locks_(clock_, peer_.store().appender(), peer_.store().state(), reads_, offsets_) {
+    StateCommand command;
+    command.put_topics.push_back({.name = Topic("T"), .read_queues = 4, .write_queues = 4});
+    command.put_groups.push_back({.name = GroupName("g")});
+    peer_.Apply(command);
+    locks_.OnLeaderTerm(peer_.term());
+  }
+  ~LocksAndOffsets() override { timers_.Stop(); }
+
+  TimePoint Deadline() const { return SystemClock().MonoNow() + kPatience; }
+  // The queue ids that `client` holds of `ids` after asking for them.
+  std::vector<std::int32_t> Lock(const std::string& client, std::vector<std::int32_t> ids) {
+    std::vector<TopicQueue> queues;
+    for (const std::int32_t id : ids) queues.push_back(Queue("T", id));
+    Outcome<Result<std::vector<LockService::Held>>> outcome;
+    locks_.Lock(GroupName("g"), ClientId(client), queues, Deadline(), outcome.Callback());
+    const auto held = outcome.Get();
+    CHECK(held.ok()) << held.status();
+    std::vector<std::int32_t> got;
+    for (const auto& one : held.value()) got.push_back(one.queue.queue_id.value());
+    last_tokens_.clear();
+    for (const auto& one : held.value()) last_tokens_.push_back(one.token);
+    return got;
+  }
+  Status Unlock(const std::string& client, std::int32_t id) {
+    Outcome<Status> outcome;
+    locks_.Unlock(GroupName("g"), ClientId(client), {Queue("T", id)}, Deadline(),
+                  outcome.Callback());
+    return outcome.Get();
+  }
+  GroupQueue Key(std::int32_t id) const { return {GroupName("g"), Queue("T", id)}; }
+  void Commit(std::int32_t id, std::int64_t offset, std::function<void(Status)> done,
+              std::uint64_t token = 0) {
+    offsets_.Commit({Key(id), QueueOffset(offset), token}, Deadline(), std::move(done));
+  }
+  std::optional<std::int64_t> Query(std::int32_t id) {
+    Outcome<Result<std::optional<QueueOffset>>> outcome;
+    offsets_.Query(Key(id), Deadline(), outcome.Callback());
+    const auto found = outcome.Get();
+    CHECK(found.ok()) << found.status();
+    if (!found.value()) return std::nullopt;
+    return found.value()->value();
+  }
+
+  // The services' clock stands still unless a test moves it; timers and log run on the real one.
+  class OffsetClock final : public Clock {
+   public:
+    TimePoint MonoNow() const override {
+      return SystemClock().MonoNow() + std::chrono::nanoseconds(shift_ns_.load());
+    }
+    std::int64_t WallNowMs() const override { return SystemClock().WallNowMs(); }
+    void Advance(seconds by) { shift_ns_ += std::chrono::nanoseconds(by).count(); }
+
+   private:
+    std::atomic<std::int64_t> shift_ns_{0};
+  };
+
+  const milliseconds interval_{20};
+  OffsetClock clock_;
+  OnePeerStore peer_;
+  TimerQueue timers_;
+  LeaderReads reads_;
+  OffsetService offsets_;
+  LockService locks_;
+  std::vector<std::uint64_t> last_tokens_;
+};
+
+using Ids = std::vector<std::int32_t>;
+
+TEST_F(LocksAndOffsets, TheFirstToAskHoldsTheQueueAndOthersGetTheRest) {
+  EXPECT_EQ(Lock("A", {0, 1}), (Ids{0, 1}));
+  EXPECT_EQ(Lock("B", {1, 2}), (Ids{2}));
+}
+
+TEST_F(LocksAndOffsets, ALeaseEndsSixtySecondsAfterItsLastRenewal) {
+  EXPECT_EQ(Lock("A", {1}), (Ids{1}));
+  clock_.Advance(seconds(40));
+  EXPECT_EQ(Lock("A", {1}), (Ids{1}));  // renews
+  clock_.Advance(seconds(40));
+  EXPECT_EQ(Lock("B", {1}), (Ids{}));
+  clock_.Advance(seconds(21));
+  EXPECT_EQ(Lock("B", {1}), (Ids{1}));
+  EXPECT_EQ(Lock("A", {1}), (Ids{}));
+}
+
+TEST_F(LocksAndOffsets, OnlyItsHolderReleasesAQueue) {
+  EXPECT_EQ(Lock("A", {0}), (Ids{0}));
+  EXPECT_TRUE(Unlock("B", 0).ok());
+  EXPECT_EQ(Lock("C", {0}), (Ids{}));
+  EXPECT_TRUE(Unlock("A", 0).ok());
+  EXPECT_EQ(Lock("C", {0}), (Ids{0}));
+}
+
+TEST_F(LocksAndOffsets, EveryGrantHasALargerToken) {
+  Lock("A", {0});
+  const std::uint64_t first = last_tokens_.at(0);
+  Lock("A", {0});
+  EXPECT_EQ(last_tokens_.at(0), first);  // a renewal is the same grant
+  ASSERT_TRUE(Unlock("A", 0).ok());
+  Lock("B", {0});
+  EXPECT_GT(last_tokens_.at(0), first);
+}
+
+TEST_F(LocksAndOffsets, ANewLeaderCountsEveryLeaseOfTheLogAsFresh) {
+  EXPECT_EQ(Lock("A", {0}), (Ids{0}));
+  clock_.Advance(seconds(59));
+  locks_.OnLeaderTerm(Term{});
+  locks_.OnLeaderTerm(peer_.term());
+  clock_.Advance(seconds(59));
+  EXPECT_EQ(Lock("B", {0}), (Ids{}));
+  EXPECT_EQ(Lock("A", {0}), (Ids{0}));
+}
+
+TEST_F(LocksAndOffsets, NobodyGrantsWithoutLeading) {
+  locks_.OnLeaderTerm(Term{});
+  Outcome<Result<std::vector<LockService::Held>>> outcome;
+  locks_.Lock(GroupName("g"), ClientId("A"), {Queue("T", 0)}, Deadline(), outcome.Callback());
+  EXPECT_EQ(outcome.Get().status().code(), StatusCode::kNotLeader);
+}
+
+TEST_F(LocksAndOffsets, AGroupWithALiveLeaseIsOrderly) {
+  EXPECT_FALSE(locks_.GroupHoldsLease(GroupName("g")));
+  Lock("A", {3});
+  EXPECT_TRUE(locks_.GroupHoldsLease(GroupName("g")));
+  EXPECT_FALSE(locks_.GroupHoldsLease(GroupName("f")));
+  EXPECT_FALSE(locks_.GroupHoldsLease(GroupName("h")));
+  clock_.Advance(seconds(60));
+  EXPECT_FALSE(locks_.GroupHoldsLease(GroupName("g")));
+}
+
+TEST_F(LocksAndOffsets, GrantsStandInTheLog) {
+  Lock("A", {0});
+  const auto locks = peer_.store().state().Locks();
+  ASSERT_EQ(locks.size(), 1u);
+  EXPECT_EQ(locks[0].client, ClientId("A"));
+  EXPECT_EQ(locks[0].token, last_tokens_.at(0));
+}
+
+TEST_F(LocksAndOffsets, TheLastCommitInArrivalOrderWinsAlsoASmallerOne) {
+  Outcome<Status> first;
+  Outcome<Status> second;
+  Commit(0, 100, first.Callback());
+  Commit(0, 40, second.Callback());
+  EXPECT_TRUE(first.Get().ok());
+  EXPECT_TRUE(second.Get().ok());
+  EXPECT_EQ(peer_.store().state().FindOffset(Key(0)), QueueOffset(40));
+}
+
+TEST_F(LocksAndOffsets, CommitsAreGatheredIntoOneEntry) {
+  const LogIndex before = peer_.store().state().applied_index();
+  std::vector<Outcome<Status>> outcomes(4);
+  for (std::int32_t id = 0; id < 4; ++id) {
+    Commit(id, 10 + id, outcomes[static_cast<std::size_t>(id)].Callback());
+  }
+  for (auto& outcome : outcomes) EXPECT_TRUE(outcome.Get().ok());
+  EXPECT_EQ(peer_.store().state().applied_index(), before + 1);
+}
+
+TEST_F(LocksAndOffsets, AQueryDoesNotMissACommitThatArrivedBeforeIt) {
+  OffsetService slow(OffsetService::Options{.interval = seconds(60)}, clock_, timers_,
+                     peer_.store().appender(), peer_.store().state(), reads_);
+  slow.Commit({Key(0), QueueOffset(7), 0}, Deadline(), [](const Status&) {});
+  Outcome<Result<std::optional<QueueOffset>>> outcome;
+  slow.Query(Key(0), Deadline(), outcome.Callback());
+  const auto found = outcome.Get();
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found.value(), QueueOffset(7));
+}
+
+TEST_F(LocksAndOffsets, AQueryTellsNothingStoredFromAnError) {
+  EXPECT_EQ(Query(3), std::nullopt);
+}
+
+TEST_F(LocksAndOffsets, ALockPutsTheGroupsCommitsInFrontOfItsGrant) {
+  OffsetService slow(OffsetService::Options{.interval = seconds(60)}, clock_, timers_,
+                     peer_.store().appender(), peer_.store().state(), reads_);
+  LockService locks(clock_, peer_.store().appender(), peer_.store().state(), reads_, slow);
+  locks.OnLeaderTerm(peer_.term());
+  slow.Commit({Key(0), QueueOffset(9), 0}, Deadline(), [](const Status&) {});
+  Outcome<Result<std::vector<LockService::Held>>> outcome;
+  locks.Lock(GroupName("g"), ClientId("A"), {Queue("T", 0)}, Deadline(), outcome.Callback());
+  ASSERT_TRUE(outcome.Get().ok());
+  EXPECT_EQ(peer_.store().state().FindOffset(Key(0)), QueueOffset(9));
+}
+
+TEST_F(LocksAndOffsets, ACommitUnderAnOlderLockIsRefused) {
+  Lock("A", {0});
+  const std::uint64_t old_token = last_tokens_.at(0);
+  ASSERT_TRUE(Unlock("A", 0).ok());
+  Lock("B", {0});
+  Outcome<Status> stale;
+  Commit(0, 5, stale.Callback(), old_token);
+  EXPECT_EQ(stale.Get().code(), StatusCode::kPermissionDenied);
+  Outcome<Status> current;
+  Commit(0, 6, current.Callback(), last_tokens_.at(0));
+  EXPECT_TRUE(current.Get().ok());
+}
+
+TEST_F(LocksAndOffsets, AcknowledgedCommitsSurviveARestart) {
+  Outcome<Status> outcome;
+  Commit(0, 77, outcome.Callback());
+  ASSERT_TRUE(outcome.Get().ok());
+  peer_.Restart();
+  EXPECT_EQ(peer_.store().state().FindOffset(Key(0)), QueueOffset(77));
+}
+
+TEST_F(LocksAndOffsets, CommitsBeyondTheBoundAreRefused) {
+  OffsetService small(OffsetService::Options{.interval = seconds(60), .max_pending = 1}, clock_,
+                      timers_, peer_.store().appender(), peer_.store().state(), reads_);
+  small.Commit({Key(0), QueueOffset(1), 0}, Deadline(), [](const Status&) {});
+  Outcome<Status> second;
+  small.Commit({Key(1), QueueOffset(1), 0}, Deadline(), second.Callback());
+  EXPECT_EQ(second.Get().code(), StatusCode::kBusy);
+}
+
+TEST_F(LocksAndOffsets, ReadsOfALeaderAreConfirmed) {
+  std::vector<Outcome<Status>> outcomes(10);
+  for (auto& outcome : outcomes) reads_.Confirm(seconds(5), outcome.Callback());
+  for (auto& outcome : outcomes) EXPECT_TRUE(outcome.Get().ok());
+}
+
+}  // namespace
+}  // namespace triad::broker
