@@ -1,0 +1,134 @@
+// One peer with everything that the message processors use: a real store on a one-voter group in a
+// temporary directory, real services, a real gate. Only the client's connection is ours.
+
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "broker/processor/broker_context.h"
+#include "broker/processor/dispatcher.h"
+#include "broker/processor/forwarding_gate.h"
+#include "broker/processor/pull_processor.h"
+#include "broker/processor/query_processor.h"
+#include "broker/processor/send_back_processor.h"
+#include "broker/processor/send_processor.h"
+#include "broker/service/delay_service.h"
+#include "broker/service/long_polling.h"
+#include "remoting/client.h"
+#include "tests/unit/broker/store_support.h"
+
+namespace triad::broker {
+
+inline constexpr std::chrono::seconds kPatience{20};  // how long a test waits for what must come
+
+// The client's end. Posted tasks run on a timer thread, like on a connection thread.
+class TestConnection final : public remoting::Connection {
+ public:
+  TestConnection(std::uint64_t id, TimerQueue& timers) : id_(id), timers_(timers) {}
+  void Send(remoting::Command) override {}
+  void Call(remoting::Command, std::chrono::milliseconds,
+            std::function<void(Result<remoting::Command>)> done) override {
+    done(Status::Unavailable("a test's connection calls nobody"));
+  }
+  void Close() override {}
+  bool closed() const override { return false; }
+  std::uint64_t id() const override { return id_; }
+  const std::string& remote_address() const override { return address_; }
+  remoting::SerializeType last_serialize_type() const override {
+    return remoting::SerializeType::kJson;
+  }
+  void Post(std::function<void()> task) override {
+    timers_.Schedule(std::chrono::milliseconds(0), std::move(task));
+  }
+
+ private:
+  const std::uint64_t id_;
+  const std::string address_ = "10.0.0.9:50000";
+  TimerQueue& timers_;
+};
+
+class MessageHarness {
+ public:
+  // `adjust` changes the configuration before anything starts.
+  explicit MessageHarness(const std::function<void(BrokerConfig*)>& adjust = {});
+  ~MessageHarness();
+
+  // Stops everything and starts it again on the same directory.
+  void Restart();
+
+  using Answer = std::future<remoting::Command>;
+  Answer Ask(remoting::Command request) { return Ask(std::move(request), connection_); }
+  Answer Ask(remoting::Command request, remoting::ConnectionPtr connection);
+  remoting::Command Call(remoting::Command request);  // waits for the answer
+
+  // A send with defaults; the caller changes what it is about.
+  static remoting::SendMessageRequest SendHeader(const std::string& topic);
+  remoting::Command SendCommand(const remoting::SendMessageRequest& header, std::string body) const;
+  remoting::Command Send(const remoting::SendMessageRequest& header, std::string body) {
+    return Call(SendCommand(header, std::move(body)));
+  }
+  // A pull with its own subscription and no hold.
+  static remoting::PullMessageRequest PullHeader(const std::string& topic, std::int32_t queue,
+                                                 std::int64_t offset);
+  static remoting::Command PullCommand(const remoting::PullMessageRequest& header);
+
+  void CreateTopic(const std::string& name, std::int32_t queues, std::int32_t perm = 6);
+  void CreateGroup(GroupConfig group);
+  // Applies a command through the log.
+  void Propose(StateCommand command);
+  // Records of a queue, parsed; the bytes live as long as the harness.
+  std::vector<MessageView> Messages(const std::string& topic, std::int32_t queue);
+  // Waits until the queue holds `count` messages. False: it did not come to that.
+  bool WaitForMessages(const std::string& topic, std::int32_t queue, std::int64_t count);
+  // Waits until `condition` holds, looking after every arrival and at least every 10 ms.
+  bool Eventually(const std::function<bool()>& condition);
+
+  BrokerContext& context() { return *context_; }
+  MessageStore& store() { return *store_; }
+  LongPolling& long_polling() { return *long_polling_; }
+  TimerQueue& timers() { return *timers_; }
+  const remoting::ConnectionPtr& connection() const { return connection_; }
+
+ private:
+  void Start();
+  void Stop();
+
+  StoreTempDir dir_;
+  BrokerConfig config_;
+  Counters counters_;
+  std::unique_ptr<TimerQueue> timers_;
+  std::unique_ptr<remoting::Client> client_;
+  std::unique_ptr<ForwardingGate> gate_;
+  std::unique_ptr<MessageStore> store_;
+  std::unique_ptr<LeaderReads> reads_;
+  std::unique_ptr<OffsetService> offsets_;
+  std::unique_ptr<LockService> locks_;
+  std::unique_ptr<Registration> registration_;
+  std::unique_ptr<DiskGuard> disk_;
+  std::unique_ptr<ConsumerRegistry> consumers_;
+  std::unique_ptr<ProducerRegistry> producers_;
+  std::unique_ptr<LongPolling> long_polling_;
+  std::unique_ptr<DelayService> delays_;
+  std::unique_ptr<BrokerContext> context_;
+  std::unique_ptr<Dispatcher> dispatcher_;
+  std::unique_ptr<SendProcessor> send_;
+  std::unique_ptr<PullProcessor> pull_;
+  std::unique_ptr<SendBackProcessor> send_back_;
+  std::unique_ptr<QueryProcessor> query_;
+  remoting::ConnectionPtr connection_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ready_ = false;
+  bool wired_ = false;
+  std::vector<LoadedMessage> kept_;
+};
+
+}  // namespace triad::broker

@@ -1,0 +1,250 @@
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "remoting/codes.h"
+#include "tests/unit/broker/message_harness.h"
+
+namespace triad::broker {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::int32_t kCommit = 0x1;
+constexpr std::int32_t kSuspend = 0x2;
+constexpr std::int32_t kSubscription = 0x4;
+
+class PullTest : public testing::Test {
+ protected:
+  PullTest() { broker_.CreateTopic("T", 2); }
+
+  void Send(const std::string& body, const std::string& tag = {}) {
+    remoting::SendMessageRequest header = MessageHarness::SendHeader("T");
+    if (!tag.empty()) SetProperty(&header.properties, "TAGS", tag);
+    ASSERT_EQ(broker_.Send(header, body).code, remoting::kSuccess);
+  }
+  remoting::Command Pull(const remoting::PullMessageRequest& header) {
+    return broker_.Call(MessageHarness::PullCommand(header));
+  }
+  remoting::Command PullAt(std::int64_t offset) {
+    return Pull(MessageHarness::PullHeader("T", 0, offset));
+  }
+  // A pull that waits for `hold`.
+  static remoting::PullMessageRequest Holding(std::int64_t offset, milliseconds hold) {
+    auto header = MessageHarness::PullHeader("T", 0, offset);
+    header.sys_flag |= kSuspend;
+    header.suspend_timeout_ms = hold.count();
+    return header;
+  }
+  bool WaitUntilHeld(std::size_t count = 1) {
+    return broker_.Eventually([&] { return broker_.long_polling().size() == count; });
+  }
+  static remoting::Command Take(MessageHarness::Answer* answer) {
+    CHECK(answer->wait_for(kPatience) == std::future_status::ready) << "not answered";
+    return answer->get();
+  }
+  static void ExpectAnswer(const remoting::Command& response, std::int32_t code, std::int64_t next,
+                           std::int64_t min, std::int64_t max) {
+    EXPECT_EQ(response.code, code) << response.remark;
+    const auto header = remoting::PullMessageResponse::Decode(response.ext);
+    ASSERT_TRUE(header.ok()) << header.status();
+    EXPECT_EQ(header->next_begin_offset, next);
+    EXPECT_EQ(header->min_offset, min);
+    EXPECT_EQ(header->max_offset, max);
+    EXPECT_EQ(header->suggest_which_broker_id, 0);
+  }
+  static std::vector<std::string> Bodies(const remoting::Command& response) {
+    std::vector<std::string> bodies;
+    std::string_view rest = response.body;
+    while (!rest.empty()) {
+      const auto message = ParseMessage(rest, true);
+      CHECK(message.ok()) << message.status();
+      bodies.emplace_back(message->body);
+      rest.remove_prefix(message->record.size());
+    }
+    return bodies;
+  }
+
+  MessageHarness broker_;
+};
+
+TEST_F(PullTest, FoundMessagesComeInOrderAndTheNextOffsetIsBehindThem) {
+  for (const char* body : {"a", "b", "c"}) Send(body);
+  const auto response = PullAt(1);
+  ExpectAnswer(response, remoting::kSuccess, 3, 0, 3);
+  EXPECT_EQ(Bodies(response), (std::vector<std::string>{"b", "c"}));
+}
+
+TEST_F(PullTest, LitePullIsServedAlike) {
+  Send("a");
+  auto command = MessageHarness::PullCommand(MessageHarness::PullHeader("T", 0, 0));
+  command.code = remoting::kLitePullMessage;
+  EXPECT_EQ(Bodies(broker_.Call(command)), (std::vector<std::string>{"a"}));
+}
+
+TEST_F(PullTest, NoMoreThanAskedForIsHandedOut) {
+  for (int i = 0; i < 5; ++i) Send("m");
+  auto header = MessageHarness::PullHeader("T", 0, 0);
+  header.max_msg_nums = 2;
+  ExpectAnswer(Pull(header), remoting::kSuccess, 2, 0, 5);
+}
+
+TEST_F(PullTest, AMessageAboveTheByteLimitComesAlone) {
+  Send("small");
+  Send(std::string(400000, 'x'));
+  Send("small");
+  ExpectAnswer(PullAt(0), remoting::kSuccess, 1, 0, 3);
+  ExpectAnswer(PullAt(1), remoting::kSuccess, 2, 0, 3);
+}
+
+TEST_F(PullTest, OutOfRangeOffsetsAreCorrected) {
+  // Nothing was ever written.
+  ExpectAnswer(PullAt(0), remoting::kPullNotFound, 0, 0, 0);
+  ExpectAnswer(PullAt(7), remoting::kPullOffsetMoved, 0, 0, 0);
+  Send("a");
+  ExpectAnswer(PullAt(1), remoting::kPullNotFound, 1, 0, 1);
+  ExpectAnswer(PullAt(2), remoting::kPullOffsetMoved, 1, 0, 1);
+  ExpectAnswer(PullAt(-1), remoting::kPullOffsetMoved, 0, 0, 1);
+}
+
+TEST_F(PullTest, AHeldPullIsAnsweredByTheNextMessage) {
+  auto answer = broker_.Ask(MessageHarness::PullCommand(Holding(0, kPatience)));
+  ASSERT_TRUE(WaitUntilHeld());
+  Send("a");
+  const auto response = Take(&answer);
+  ExpectAnswer(response, remoting::kSuccess, 1, 0, 1);
+  EXPECT_EQ(Bodies(response), (std::vector<std::string>{"a"}));
+}
+
+TEST_F(PullTest, AHeldPullEndsAtItsDeadlineAndNotBefore) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto response = Pull(Holding(0, milliseconds(200)));
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, milliseconds(200));
+  ExpectAnswer(response, remoting::kPullNotFound, 0, 0, 0);
+}
+
+TEST_F(PullTest, AHeldPullIgnoresWhatItsFilterRefuses) {
+  auto header = Holding(0, milliseconds(500));
+  header.subscription = "A";
+  auto nothing = broker_.Ask(MessageHarness::PullCommand(header));
+  header.suspend_timeout_ms = milliseconds(kPatience).count();
+  auto found = broker_.Ask(MessageHarness::PullCommand(header));
+  ASSERT_TRUE(WaitUntilHeld(2));
+  Send("1", "B");
+  // Its offset moves past what was skipped.
+  ExpectAnswer(Take(&nothing), remoting::kPullRetryImmediately, 1, 0, 1);
+  Send("2", "A");
+  const auto response = Take(&found);
+  ExpectAnswer(response, remoting::kSuccess, 2, 0, 2);
+  EXPECT_EQ(Bodies(response), (std::vector<std::string>{"2"}));
+}
+
+TEST_F(PullTest, AHeldPullIsDroppedWithItsConnection) {
+  const auto other = std::make_shared<TestConnection>(77, broker_.timers());
+  auto answer = broker_.Ask(MessageHarness::PullCommand(Holding(0, kPatience)), other);
+  ASSERT_TRUE(WaitUntilHeld());
+  broker_.long_polling().OnConnectionClosed(77);
+  EXPECT_EQ(broker_.long_polling().size(), 0u);
+  EXPECT_THROW(answer.get(), std::future_error);  // the reply was dropped unused
+}
+
+TEST_F(PullTest, TagsSelectAndSkippedMessagesMoveTheOffset) {
+  Send("1", "A");
+  Send("2", "B");
+  Send("3");
+  Send("4", "C");
+  auto header = MessageHarness::PullHeader("T", 0, 0);
+  header.subscription = "A || C";
+  const auto response = Pull(header);
+  EXPECT_EQ(Bodies(response), (std::vector<std::string>{"1", "4"}));
+  header.subscription = "X";
+  ExpectAnswer(Pull(header), remoting::kPullRetryImmediately, 4, 0, 4);
+}
+
+TEST_F(PullTest, WithoutASubscriptionInTheRequestTheHeartbeatsCounts) {
+  Send("1", "A");
+  Send("2", "B");
+  auto header = MessageHarness::PullHeader("T", 0, 0);
+  header.sys_flag = 0;
+  EXPECT_EQ(Pull(header).code, remoting::kSubscriptionNotExist);
+  remoting::ConsumerData consumer;
+  consumer.group_name = "g";
+  consumer.subscriptions.emplace_back();
+  consumer.subscriptions[0].topic = "T";
+  consumer.subscriptions[0].sub_string = "B";
+  consumer.subscriptions[0].sub_version = 5;
+  ASSERT_TRUE(broker_.context()
+                  .consumers
+                  .Heartbeat(broker_.connection(), ClientInfo{ClientId("c"), "JAVA", 479}, consumer,
+                             false, SystemClock().MonoNow())
+                  .ok());
+  header.sub_version = 6;
+  EXPECT_EQ(Pull(header).code, remoting::kSubscriptionNotLatest);
+  header.sub_version = 5;
+  EXPECT_EQ(Bodies(Pull(header)), (std::vector<std::string>{"2"}));
+  header.topic = "BenchmarkTest";
+  EXPECT_EQ(Pull(header).code, remoting::kSubscriptionNotExist);
+}
+
+TEST_F(PullTest, WhatMayNotBePulledIsRefused) {
+  broker_.CreateTopic("WriteOnly", 1, 2);
+  GroupConfig closed;
+  closed.name = GroupName("closed");
+  closed.consume_enable = false;
+  broker_.CreateGroup(closed);
+  const auto refusal = [&](auto change) {
+    auto header = MessageHarness::PullHeader("T", 0, 0);
+    change(&header);
+    return Pull(header).code;
+  };
+  using Header = remoting::PullMessageRequest;
+  EXPECT_EQ(refusal([](Header* h) { h->topic = "Nope"; }), remoting::kTopicNotExist);
+  EXPECT_EQ(refusal([](Header* h) { h->topic = "WriteOnly"; }), remoting::kNoPermission);
+  EXPECT_EQ(refusal([](Header* h) { h->queue_id = 2; }), remoting::kInvalidParameter);
+  EXPECT_EQ(refusal([](Header* h) { h->queue_id = -1; }), remoting::kInvalidParameter);
+  EXPECT_EQ(refusal([](Header* h) { h->consumer_group = "closed"; }), remoting::kNoPermission);
+  EXPECT_EQ(refusal([](Header* h) { h->consumer_group = "a b"; }),
+            remoting::kSubscriptionGroupNotExist);
+  EXPECT_EQ(refusal([](Header* h) { h->subscription = "||"; }), remoting::kSubscriptionParseFailed);
+  EXPECT_EQ(refusal([](Header* h) { h->expression_type = "SQL92"; }), remoting::kSystemError);
+}
+
+TEST_F(PullTest, AMissingFieldIsNamed) {
+  remoting::Command command = remoting::Command::Request(remoting::kPullMessage);
+  const auto response = broker_.Call(command);
+  EXPECT_EQ(response.code, remoting::kSystemError);
+  EXPECT_EQ(response.remark, "missing required field consumerGroup");
+}
+
+TEST_F(PullTest, TheCommitBitStoresTheOffset) {
+  for (const char* body : {"a", "b", "c"}) Send(body);
+  const GroupQueue key{GroupName("g"), Queue("T", 0)};
+  auto header = MessageHarness::PullHeader("T", 0, 2);
+  header.commit_offset = 2;
+  EXPECT_EQ(Pull(header).code, remoting::kSuccess);
+  header.commit_offset = 1;
+  header.sys_flag = kCommit | kSubscription;
+  EXPECT_EQ(Pull(header).code, remoting::kSuccess);
+  ASSERT_TRUE(
+      broker_.Eventually([&] { return broker_.store().state().FindOffset(key).has_value(); }));
+  EXPECT_EQ(broker_.store().state().FindOffset(key), QueueOffset(1));
+}
+
+TEST_F(PullTest, MessagesAreReadFromTheDiskAfterARestart) {
+  for (int i = 0; i < 40; ++i) Send("m" + std::to_string(i));
+  broker_.Restart();
+  std::vector<std::string> all;
+  for (std::int64_t next = 0; next < 40;) {
+    const auto response = PullAt(next);
+    ASSERT_EQ(response.code, remoting::kSuccess) << response.remark;
+    for (std::string& body : Bodies(response)) all.push_back(std::move(body));
+    next = remoting::PullMessageResponse::Decode(response.ext)->next_begin_offset;
+  }
+  ASSERT_EQ(all.size(), 40u);
+  for (int i = 0; i < 40; ++i) {
+    EXPECT_EQ(all[static_cast<std::size_t>(i)], "m" + std::to_string(i));
+  }
+}
+
+}  // namespace
+}  // namespace triad::broker

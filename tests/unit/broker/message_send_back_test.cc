@@ -1,0 +1,149 @@
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "remoting/codes.h"
+#include "tests/unit/broker/message_harness.h"
+
+namespace triad::broker {
+namespace {
+
+class SendBackTest : public testing::Test {
+ protected:
+  SendBackTest() {
+    broker_.CreateTopic("T", 1);
+    remoting::SendMessageRequest header = MessageHarness::SendHeader("T");
+    SetProperty(&header.properties, "TAGS", "A");
+    CHECK(broker_.Send(header, "failed").code == remoting::kSuccess);
+    const auto messages = broker_.Messages("T", 0);
+    header_.offset = messages.at(0).physical_offset.value();
+    header_.group = "g";
+    header_.max_reconsume_times = 16;
+    message_id_ = OffsetMessageId(messages.at(0).store_host, messages.at(0).physical_offset);
+  }
+  static remoting::Command CommandOf(const remoting::SendBackRequest& header) {
+    remoting::Command command = remoting::Command::Request(remoting::kConsumerSendMsgBack);
+    header.Encode(&command.ext);
+    return command;
+  }
+  remoting::Command SendBack() { return broker_.Call(CommandOf(header_)); }
+  // What is parked in a delay level.
+  std::vector<MessageView> Parked(std::int32_t level) {
+    return broker_.Messages("SCHEDULE_TOPIC_XXXX", level - 1);
+  }
+
+  MessageHarness broker_;
+  remoting::SendBackRequest header_;
+  std::string message_id_;
+};
+
+TEST_F(SendBackTest, AFailedMessageWaitsForItsNextAttempt) {
+  ASSERT_EQ(SendBack().code, remoting::kSuccess);
+  const auto parked = Parked(3);  // the first retry comes after level 3
+  ASSERT_EQ(parked.size(), 1u);
+  EXPECT_EQ(parked[0].body, "failed");
+  EXPECT_EQ(parked[0].reconsume_times, 1);
+  EXPECT_EQ(parked[0].born_time_ms, 1700000000000);
+  EXPECT_EQ(FormatHostPort(parked[0].born_host), "10.0.0.9:50000");
+  const auto property = [&](const char* name) {
+    return std::string(FindProperty(parked[0].properties, name));
+  };
+  EXPECT_EQ(property("RETRY_TOPIC"), "T");
+  EXPECT_EQ(property("ORIGIN_MESSAGE_ID"), message_id_);
+  EXPECT_EQ(property("REAL_TOPIC"), "%RETRY%g");
+  EXPECT_EQ(property("REAL_QID"), "0");
+  EXPECT_EQ(property("DELAY"), "3");
+  EXPECT_EQ(property("WAIT"), "false");
+  EXPECT_EQ(property("TAGS"), "A");
+  EXPECT_TRUE(broker_.store().state().FindTopic(Topic("%RETRY%g")).has_value());
+}
+
+TEST_F(SendBackTest, AnExplicitLevelIsTaken) {
+  header_.delay_level = 5;
+  ASSERT_EQ(SendBack().code, remoting::kSuccess);
+  EXPECT_EQ(Parked(5).size(), 1u);
+}
+
+TEST_F(SendBackTest, ANegativeLevelMeansDeadLetters) {
+  header_.delay_level = -1;
+  ASSERT_EQ(SendBack().code, remoting::kSuccess);
+  const auto dead = broker_.Messages("%DLQ%g", 0);
+  ASSERT_EQ(dead.size(), 1u);
+  EXPECT_EQ(FindProperty(dead[0].properties, "DELAY"), "0");
+  EXPECT_EQ(FindProperty(dead[0].properties, "RETRY_TOPIC"), "T");
+}
+
+TEST_F(SendBackTest, AfterTheLastAttemptItIsDead) {
+  header_.max_reconsume_times = 0;
+  ASSERT_EQ(SendBack().code, remoting::kSuccess);
+  EXPECT_EQ(broker_.Messages("%DLQ%g", 0).size(), 1u);
+}
+
+TEST_F(SendBackTest, WithoutALimitInTheRequestTheGroupsCounts) {
+  GroupConfig group;
+  group.name = GroupName("g");
+  group.retry_max_times = 0;
+  broker_.CreateGroup(group);
+  header_.max_reconsume_times.reset();
+  ASSERT_EQ(SendBack().code, remoting::kSuccess);
+  EXPECT_EQ(broker_.Messages("%DLQ%g", 0).size(), 1u);
+}
+
+TEST_F(SendBackTest, TheFirstTopicAndIdStayOverSeveralRounds) {
+  header_.delay_level = -1;
+  ASSERT_EQ(SendBack().code, remoting::kSuccess);
+  const auto dead = broker_.Messages("%DLQ%g", 0);
+  header_.offset = dead.at(0).physical_offset.value();
+  header_.group = "g2";
+  header_.delay_level = 0;
+  ASSERT_EQ(SendBack().code, remoting::kSuccess);
+  const auto parked = Parked(4);  // 3 + one reconsumption
+  ASSERT_EQ(parked.size(), 1u);
+  EXPECT_EQ(parked[0].reconsume_times, 2);
+  EXPECT_EQ(FindProperty(parked[0].properties, "RETRY_TOPIC"), "T");
+  EXPECT_EQ(FindProperty(parked[0].properties, "ORIGIN_MESSAGE_ID"), message_id_);
+}
+
+TEST_F(SendBackTest, SentBackTwiceItComesOnce) {
+  std::vector<MessageHarness::Answer> answers;
+  for (int i = 0; i < 5; ++i) answers.push_back(broker_.Ask(CommandOf(header_)));
+  for (auto& answer : answers) {
+    ASSERT_EQ(answer.wait_for(kPatience), std::future_status::ready);
+    EXPECT_EQ(answer.get().code, remoting::kSuccess);
+  }
+  EXPECT_EQ(SendBack().code, remoting::kSuccess);
+  EXPECT_EQ(Parked(3).size(), 1u);
+  header_.group = "other";  // but once for each group
+  EXPECT_EQ(SendBack().code, remoting::kSuccess);
+  EXPECT_EQ(Parked(3).size(), 2u);
+}
+
+TEST_F(SendBackTest, AnUnknownOffsetIsAnErrorThatTheClientWorksAround) {
+  header_.offset += 1;
+  const auto response = SendBack();
+  EXPECT_EQ(response.code, remoting::kSystemError);
+  EXPECT_NE(response.remark.find("look message by offset failed"), std::string::npos);
+  header_.offset -= 1;  // nothing is left in flight
+  EXPECT_EQ(SendBack().code, remoting::kSuccess);
+}
+
+TEST_F(SendBackTest, AGroupWithoutRetriesDropsIt) {
+  GroupConfig group;
+  group.name = GroupName("g");
+  group.retry_queue_nums = 0;
+  broker_.CreateGroup(group);
+  EXPECT_EQ(SendBack().code, remoting::kSuccess);
+  EXPECT_TRUE(Parked(3).empty());
+}
+
+TEST(SendBackWithoutAutoCreate, AnUnknownGroupIsRefused) {
+  MessageHarness broker([](BrokerConfig* config) { config->auto_create_group = false; });
+  remoting::Command command = remoting::Command::Request(remoting::kConsumerSendMsgBack);
+  remoting::SendBackRequest header;
+  header.group = "g";
+  header.Encode(&command.ext);
+  EXPECT_EQ(broker.Call(command).code, remoting::kSubscriptionGroupNotExist);
+}
+
+}  // namespace
+}  // namespace triad::broker

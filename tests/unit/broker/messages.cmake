@@ -1,0 +1,11 @@
+# The way of a message through one peer: send, pull, send back, delay, query.
+triad_test(unit_broker_messages
+  SOURCES
+    message_delay_test.cc
+    message_harness.cc
+    message_parts_test.cc
+    message_pull_test.cc
+    message_query_test.cc
+    message_send_back_test.cc
+    message_send_test.cc
+  DEPS triad_broker_processor LABELS unit)
