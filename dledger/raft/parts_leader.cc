@@ -48,8 +48,8 @@ void Core::Parts::OnPropose(const Propose& input) {
 
 // Whether the answer is of this leadership and of the log that the peer has now.
 bool Core::Parts::CountsAsHeard(Progress& peer, const AppendResponse& response) {
-  if (response.read_round > reads.round()) return false;
-  if (response.read_round < peer.round_min) return false;
+  if (response.read_round > reads.round() && !TRIAD_MUTANT(10)) return false;
+  if (response.read_round < peer.round_min && !TRIAD_MUTANT(10)) return false;
   if (response.ok && response.match_index > log.last()) return false;
   if (response.recovering) {
     if (response.recovery_nonce == 0) return false;

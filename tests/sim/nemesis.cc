@@ -72,6 +72,7 @@ void World::CutSomething() {
   const int victim = PickVictim();
   const std::uint64_t shape = nemesis_dice_.Below(6);
   trace_.Add({.at = now_, .kind = EventKind::kCut, .node = victim, .a = shape});
+  const auto near = [&](int n) { return n == victim || n == (victim + 1) % count; };
   for (int a = 0; a < count; ++a) {
     for (int b = 0; b < count; ++b) {
       if (a == b) continue;
@@ -88,8 +89,8 @@ void World::CutSomething() {
         case 3:  // alone
           if (a == victim || b == victim) CutPair(a, b, false, time);
           break;
-        case 4:  // two halves
-          if ((a <= victim) != (b <= victim)) CutPair(a, b, false, time);
+        case 4:  // the victim and its neighbour, and the rest
+          if (near(a) != near(b)) CutPair(a, b, false, time);
           break;
         default:  // a bridge: only the victim sees everybody
           if (a != victim && b != victim) CutPair(a, b, false, time);

@@ -40,8 +40,28 @@ void Network::Heal() {
   for (Link& l : links_) l.last_arrival = 0;
 }
 
+const Flight* Network::BoldestAck(int from, int to) const {
+  for (const Flight& flight : boldest_) {
+    if (flight.from == from && flight.to == to) return &flight;
+  }
+  return nullptr;
+}
+
+void Network::RememberAck(const Flight& flight) {
+  const auto* ack = std::get_if<dledger::AppendResponse>(&flight.message.body);
+  if (ack == nullptr || !ack->ok) return;
+  for (Flight& known : boldest_) {
+    if (known.from != flight.from || known.to != flight.to) continue;
+    const auto& old = std::get<dledger::AppendResponse>(known.message.body);
+    if (ack->match_index >= old.match_index) known = flight;
+    return;
+  }
+  boldest_.push_back(flight);
+}
+
 void Network::Remember(const Flight& flight) {
   if (options_.replay == 0) return;
+  RememberAck(flight);
   if (remembered_.size() < kRemembered) {
     remembered_.push_back(flight);
     return;

@@ -48,9 +48,12 @@ class Network {
   bool WantsReplay() { return !healed_ && dice_.Chance(options_.replay); }
   std::optional<Flight> OldMessage();
   const std::vector<Flight>& remembered() const { return remembered_; }
+  // The acknowledgement of the highest index that `from` ever sent to `to`. Null: none.
+  const Flight* BoldestAck(int from, int to) const;
   Random& dice() { return dice_; }
 
  private:
+  void RememberAck(const Flight& flight);
   struct Link {
     Micros cut_until = 0;
     Micros last_arrival = 0;
@@ -63,6 +66,7 @@ class Network {
   bool healed_ = false;
   std::array<Link, kNodesMax * kNodesMax> links_;
   std::vector<Flight> remembered_;
+  std::vector<Flight> boldest_;  // one per pair
 };
 
 }  // namespace triad::sim

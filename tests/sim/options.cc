@@ -17,7 +17,7 @@ void DrawNetwork(Random& dice, Options* o) {
     o->tail_delay_max = dice.Between(100, 4000) * kMillisecond;
   }
   o->reorder = dice.OneIn(3);
-  if (dice.OneIn(4)) o->replay = static_cast<std::uint32_t>(dice.Between(1'000, 100'000));
+  if (dice.OneIn(3)) o->replay = static_cast<std::uint32_t>(dice.Between(1'000, 100'000));
   if (dice.OneIn(2)) {
     o->cut_every = dice.Between(200, 1500) * kMillisecond;
     o->cut_time = dice.Between(100, 2000) * kMillisecond;
@@ -75,7 +75,7 @@ Options OptionsOf(std::uint64_t seed) {
   Random dice(seed ^ 0x6f7074696f6e73u);
   Options options;
   options.seed = seed;
-  options.voters = dice.OneIn(5) ? 5 : 3;
+  options.voters = dice.OneIn(3) ? 5 : 3;
   if (dice.OneIn(25)) options.voters = 1;
   if (options.voters == 3 && dice.OneIn(12)) options.learners = 1;
   options.fault_time = dice.Between(800, 4000) * kMillisecond;

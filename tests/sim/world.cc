@@ -184,6 +184,14 @@ void World::ReplayTo(int n) {
   }
 }
 
+// Just when the leader waits for an acknowledgement, an old one arrives.
+void World::ReplayAckTo(int n) {
+  if (healed_ || options_.replay == 0) return;
+  const int from = static_cast<int>(network_.dice().Below(nodes_.size()));
+  const Flight* old = network_.BoldestAck(from, n);
+  if (old != nullptr) Replay(*old, 2 * kMillisecond);
+}
+
 void World::StepNode(int n, const Input& input) {
   ++counts_.steps;
   const Role role_before = node(n).core().role();

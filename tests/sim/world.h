@@ -80,6 +80,7 @@ class World {
   void Deliver(const Event& event);
   void Replay(Flight old, Micros within);
   void ReplayTo(int node);
+  void ReplayAckTo(int node);
   void OnDiskDone(const Event& event);
   void OnRestart(int node);
   std::uint32_t Store(Flight flight);

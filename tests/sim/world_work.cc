@@ -29,6 +29,7 @@ int World::PickLeader(bool ready) {
 
 void World::ProposeOn(int n, dledger::EntryType type, std::size_t bytes) {
   ++counts_.proposals;
+  ReplayAckTo(n);
   EntryRef entry = node(n).NextEntry(type, next_number_++, bytes);
   trace_.Add({.at = now_,
               .kind = EventKind::kPropose,
