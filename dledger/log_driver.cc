@@ -473,7 +473,10 @@ void LogDriver::FillStatus(NodeStatus* status) const {
     if (found != client_addresses_.end()) peer.client_address = found->second;
     status->peers.push_back(std::move(peer));
   }
-  if (core_ == nullptr) return;
+  if (core_ == nullptr) {  // not started: what the disk held
+    status->last_index = recovered_.last_index;
+    return;
+  }
   status->last_index = core_->last_index();
   status->commit_index = core_->commit_index();
   status->voters = core_->membership().voters;

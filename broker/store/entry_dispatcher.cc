@@ -27,8 +27,9 @@ ApplyContext ContextOf(const dledger::Entry& entry) {
 
 }  // namespace
 
-EntryDispatcher::EntryDispatcher(ReplicatedState* state, ConsumeQueueStore* queues)
-    : state_(state), queues_(queues) {
+EntryDispatcher::EntryDispatcher(ReplicatedState* state, ConsumeQueueStore* queues,
+                                 std::function<void()> flush)
+    : state_(state), queues_(queues), flush_(std::move(flush)) {
   RefreshLevels();
 }
 
@@ -49,15 +50,25 @@ Result<EntryDispatcher::Outcome> EntryDispatcher::Apply(const dledger::Entry& en
     outcome.topics_changed = !outcome.command.topics_changed.empty() ||
                              !command.value().put_groups.empty() ||
                              !command.value().delete_groups.empty();
-    for (const Topic& topic : command.value().delete_topics) {
-      queues_->DeleteTopic(topic);
-      std::erase_if(arrivals_, [&](const auto& queue) { return queue.first.topic == topic; });
-    }
     if (!command.value().set_delay_levels.empty()) RefreshLevels();
+    if (!command.value().delete_topics.empty() && messages_.empty()) {
+      state_->FinishEntry(context);
+      flush_();
+      DeleteTopics(command.value().delete_topics);
+      return outcome;
+    }
+    DeleteTopics(command.value().delete_topics);
   }
   DispatchRecords(entry);
   state_->FinishEntry(context);
   return outcome;
+}
+
+void EntryDispatcher::DeleteTopics(const std::vector<Topic>& topics) {
+  for (const Topic& topic : topics) {
+    queues_->DeleteTopic(topic);
+    std::erase_if(arrivals_, [&](const auto& queue) { return queue.first.topic == topic; });
+  }
 }
 
 // Every record of the entry: parsed, and where it says it is.

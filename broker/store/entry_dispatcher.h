@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,8 +23,10 @@ namespace triad::broker {
 
 class EntryDispatcher {
  public:
-  // Both outlive it.
-  EntryDispatcher(ReplicatedState* state, ConsumeQueueStore* queues);
+  // Both outlive it. `flush`: makes the state durable; called before files of a deleted topic are
+  // removed, so that after a crash the queues are never older than a deletion the state must
+  // repeat.
+  EntryDispatcher(ReplicatedState* state, ConsumeQueueStore* queues, std::function<void()> flush);
 
   struct Outcome {
     ReplicatedState::CommandResult command;
@@ -46,12 +49,14 @@ class EntryDispatcher {
     LogIndex entry;  // the last that touched it
   };
   Status CheckRecords(const dledger::Entry& entry, const PayloadView& payload);
+  void DeleteTopics(const std::vector<Topic>& topics);
   void DispatchRecords(const dledger::Entry& entry);
   std::int64_t TagCodeOf(const MessageView& message) const;
   void RefreshLevels();
 
   ReplicatedState* const state_;
   ConsumeQueueStore* const queues_;
+  const std::function<void()> flush_;
   DelayLevels levels_;
   std::string levels_text_;            // what levels_ was parsed from
   std::vector<MessageView> messages_;  // of the entry at hand; they point into it

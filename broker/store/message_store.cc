@@ -156,7 +156,8 @@ Status LogMessageStore::OpenQueues(QueueCheckpoint checkpoint) {
       ConsumeQueueStore::Open(fs_, QueueDir(), checkpoint.position);
   if (!queues.ok()) return queues.status();
   queues_ = std::move(queues.value());
-  dispatcher_ = std::make_unique<EntryDispatcher>(state_.get(), queues_.get());
+  dispatcher_ = std::make_unique<EntryDispatcher>(state_.get(), queues_.get(),
+                                                  [this] { flusher_->FlushState(); });
   dispatched_ = checkpoint.index;
   return ReplayQueues(std::min(state_->applied_index(), node_->status().last_index) + 1);
 }

@@ -49,6 +49,8 @@ class StoreFlusher {
   void NoteEntry(std::uint64_t bytes);
   // Does what is due.
   void Tick();
+  // The state, now.
+  void FlushState();
   // Everything, now; waits for a sync that runs.
   void FlushAll();
 
@@ -56,7 +58,6 @@ class StoreFlusher {
   void RunSyncs();
   void StartSync();
   void FinishSync(bool wait);
-  void FlushState();
   QueueCheckpoint Here() const;
 
   const FlushPolicy policy_;
