@@ -37,7 +37,7 @@ constexpr char kUsage[] =
     "  -p, --printConfigItem         print every setting and exit\n"
     "  -m, --printImportantConfig    print the important settings and exit\n"
     "      --check                   check the configuration file and exit\n"
-    "      --bootstrap_without IDS   first start of a group without these members (n2 or n1;n2),\n"
+    "      --bootstrap-without IDS   first start of a group without these members (n2 or n1;n2),\n"
     "                                which are known to be gone for good\n"
     "      --log_dir DIR             write DIR/broker.log instead of standard error\n"
     "  -h, --help                    print this help and exit\n";

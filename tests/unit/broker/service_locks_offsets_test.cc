@@ -19,8 +19,10 @@ class LocksAndOffsets : public testing::Test {
                  peer_.store().appender(), peer_.store().state(), reads_),
         locks_(clock_, peer_.store().appender(), peer_.store().state(), reads_, offsets_) {
     StateCommand command;
-    command.put_topics.push_back({.name = Topic("T"), .read_queues = 4, .write_queues = 4});
-    command.put_groups.push_back({.name = GroupName("g")});
+    TopicConfig& topic = command.put_topics.emplace_back();
+    topic.name = Topic("T");
+    topic.read_queues = topic.write_queues = 4;
+    command.put_groups.emplace_back().name = GroupName("g");
     peer_.Apply(command);
     locks_.OnLeaderTerm(peer_.term());
   }

@@ -1,0 +1,463 @@
+// Clients, groups, topics, offsets and locks as they see the wire (wire.md §4.1, §6.1, §7, §12;
+// admin.md §2.5-§2.7, §6.2).
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "remoting/bodies.h"
+#include "remoting/codes.h"
+#include "tests/unit/broker/one_broker.h"
+
+namespace triad::broker {
+namespace {
+
+using remoting::Command;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+using testing::UnorderedElementsAre;
+
+std::string Heartbeat(const std::string& client, const std::string& group,
+                      const std::string& topic) {
+  remoting::HeartbeatData data;
+  data.client_id = client;
+  data.producer_groups = {"p"};
+  remoting::ConsumerData& consumer = data.consumers.emplace_back();
+  consumer.group_name = group;
+  remoting::SubscriptionData& subscription = consumer.subscriptions.emplace_back();
+  subscription.topic = topic;
+  subscription.sub_string = "*";
+  return data.Encode();
+}
+
+class AdminTest : public testing::Test {
+ protected:
+  void CreateTopic(const std::string& name, int queues) {
+    const Command answer =
+        broker_.Ask(remoting::kUpdateAndCreateTopic, {{"topic", name},
+                                                      {"defaultTopic", "TBW102"},
+                                                      {"readQueueNums", std::to_string(queues)},
+                                                      {"writeQueueNums", std::to_string(queues)},
+                                                      {"perm", "6"},
+                                                      {"topicFilterType", "SINGLE_TAG"},
+                                                      {"order", "false"}});
+    ASSERT_EQ(answer.code, 0) << answer.remark;
+  }
+  void CreateGroup(const std::string& name) {
+    remoting::SubscriptionGroupConfigBody body;
+    body.group_name = name;
+    ASSERT_EQ(broker_.Ask(remoting::kUpdateAndCreateSubscriptionGroup, {}, body.Encode()).code, 0);
+  }
+  void Send(const std::string& topic, std::int32_t queue, int count) {
+    std::vector<MessageDraft> drafts;
+    for (int i = 0; i < count; ++i) drafts.push_back(Draft(topic, queue, "body"));
+    broker_.peer().Send(std::move(drafts));
+  }
+  Command QueryOffset(const std::string& group, const std::string& topic, int queue,
+                      OneBroker::Fields more = {}) {
+    OneBroker::Fields fields = {
+        {"consumerGroup", group}, {"topic", topic}, {"queueId", std::to_string(queue)}};
+    fields.insert(fields.end(), more.begin(), more.end());
+    return broker_.Ask(remoting::kQueryConsumerOffset, fields);
+  }
+  Command UpdateOffset(const std::string& group, const std::string& topic, int queue, int offset) {
+    return broker_.Ask(remoting::kUpdateConsumerOffset, {{"consumerGroup", group},
+                                                         {"topic", topic},
+                                                         {"queueId", std::to_string(queue)},
+                                                         {"commitOffset", std::to_string(offset)}});
+  }
+
+  OneBroker broker_;
+};
+
+TEST_F(AdminTest, AHeartbeatMakesTheGroupAndItsRetryTopicBeforeItIsAnswered) {
+  const Command answer = broker_.Ask(remoting::kHeartBeat, {}, Heartbeat("c1", "g1", "T"));
+  EXPECT_EQ(answer.code, 0) << answer.remark;
+  EXPECT_GE(answer.version, 232);
+  EXPECT_EQ(*answer.ext.Find("IS_SUB_CHANGE"), "true");
+  EXPECT_TRUE(broker_.state().FindGroup(GroupName("g1")).has_value());
+  const auto retry = broker_.state().FindTopic(Topic("%RETRY%g1"));
+  ASSERT_TRUE(retry.has_value());
+  EXPECT_EQ(retry->read_queues, 1);
+  EXPECT_EQ(retry->perm, 6);
+  EXPECT_TRUE(broker_.consumers().Online(GroupName("g1")));
+}
+
+TEST_F(AdminTest, AGroupThatMayNotBeCreatedIsPassedOver) {
+  BrokerConfig config = OneBroker::DefaultConfig();
+  config.auto_create_group = false;
+  OneBroker strict(config);
+  EXPECT_EQ(strict.Ask(remoting::kHeartBeat, {}, Heartbeat("c1", "g1", "T")).code, 0);
+  EXPECT_FALSE(strict.state().FindGroup(GroupName("g1")).has_value());
+  EXPECT_FALSE(strict.consumers().Online(GroupName("g1")));
+}
+
+TEST_F(AdminTest, TheMembersOfAGroupAreListedUntilTheyLeave) {
+  const auto first = broker_.Connect();
+  const auto second = broker_.Connect();
+  broker_.AskOn(first, remoting::kHeartBeat, {}, Heartbeat("c1", "g1", "T"));
+  broker_.AskOn(second, remoting::kHeartBeat, {}, Heartbeat("c2", "g1", "T"));
+  const auto list = [&] {
+    const Command answer =
+        broker_.Ask(remoting::kGetConsumerListByGroup, {{"consumerGroup", "g1"}});
+    return remoting::ConsumerIdList::Decode(answer.body).value().ids;
+  };
+  EXPECT_THAT(list(), UnorderedElementsAre("c1", "c2"));
+  EXPECT_EQ(broker_
+                .AskOn(first, remoting::kUnregisterClient,
+                       {{"clientID", "c1"}, {"consumerGroup", "g1"}, {"producerGroup", "p"}})
+                .code,
+            0);
+  EXPECT_THAT(list(), UnorderedElementsAre("c2"));
+}
+
+TEST_F(AdminTest, AnUnknownGroupsListIsAnErrorOnlyAfterAWhile) {
+  const TimePoint before = SystemClock().MonoNow();
+  EXPECT_EQ(broker_.Ask(remoting::kGetConsumerListByGroup, {{"consumerGroup", "nobody"}}).code, 1);
+  EXPECT_GE(SystemClock().MonoNow() - before, std::chrono::milliseconds(900));
+}
+
+TEST_F(AdminTest, OnlyTagFiltersAreChecked) {
+  remoting::CheckClientConfigBody body;
+  body.group = "g";
+  body.subscription.topic = "T";
+  EXPECT_EQ(broker_.Ask(remoting::kCheckClientConfig, {}, body.Encode()).code, 0);
+  body.subscription.expression_type = "SQL92";
+  EXPECT_EQ(broker_.Ask(remoting::kCheckClientConfig, {}, body.Encode()).code, 1);
+}
+
+TEST_F(AdminTest, ALockAnswerListsWhatTheClientHoldsWithTokens) {
+  CreateTopic("T", 4);
+  remoting::LockBatchRequest lock;
+  lock.client_id = "c1";
+  lock.consumer_group = "g";
+  lock.queues = {{"T", "b0", 0}, {"T", "another broker", 1}};
+  const Command answer = broker_.Ask(remoting::kLockBatchMq, {}, lock.Encode());
+  ASSERT_EQ(answer.code, 0) << answer.remark;
+  const auto locked = remoting::LockBatchResponse::Decode(answer.body).value().locked;
+  ASSERT_EQ(locked.size(), 1u);
+  EXPECT_EQ(locked[0], (remoting::MessageQueue{"T", "b0", 0}));
+  EXPECT_GT(remoting::Json::Parse(answer.body).value()["fenceTokens"]["T@0"].AsInt64(), 0);
+  lock.client_id = "c2";
+  const Command denied = broker_.Ask(remoting::kLockBatchMq, {}, lock.Encode());
+  EXPECT_EQ(denied.code, 0);
+  EXPECT_TRUE(remoting::LockBatchResponse::Decode(denied.body).value().locked.empty());
+}
+
+TEST_F(AdminTest, OffsetsOfANewGroup) {
+  CreateTopic("T", 2);
+  CreateGroup("g");
+  const Command never_written = QueryOffset("g", "T", 0);
+  EXPECT_EQ(never_written.code, 0);
+  EXPECT_EQ(*never_written.ext.Find("offset"), "0");
+  Send("T", 0, 5);
+  const Command in_memory = QueryOffset("g", "T", 0);
+  EXPECT_EQ(in_memory.code, 0);
+  EXPECT_EQ(*in_memory.ext.Find("offset"), "0");
+  EXPECT_EQ(QueryOffset("g", "T", 0, {{"setZeroIfNotFound", "false"}}).code, 22);
+  EXPECT_EQ(UpdateOffset("g", "T", 0, 3).code, 0);
+  EXPECT_EQ(*QueryOffset("g", "T", 0).ext.Find("offset"), "3");
+  EXPECT_EQ(UpdateOffset("g", "T", 0, 0).code, 0);
+  const Command committed_zero = QueryOffset("g", "T", 0);
+  EXPECT_EQ(committed_zero.code, 0);
+  EXPECT_EQ(*committed_zero.ext.Find("offset"), "0");
+}
+
+TEST_F(AdminTest, AFirstMessageTooFarBackDoesNotStartANewGroup) {
+  OneBroker small(OneBroker::DefaultConfig(), /*memory_bytes=*/100);
+  small.peer().Apply([] {
+    StateCommand command;
+    TopicConfig& topic = command.put_topics.emplace_back();
+    topic.name = Topic("T");
+    topic.read_queues = topic.write_queues = 1;
+    command.put_groups.emplace_back().name = GroupName("g");
+    return command;
+  }());
+  small.peer().Send({Draft("T", 0, "first"), Draft("T", 0, "second")});
+  EXPECT_EQ(small
+                .Ask(remoting::kQueryConsumerOffset,
+                     {{"consumerGroup", "g"}, {"topic", "T"}, {"queueId", "0"}})
+                .code,
+            22);
+}
+
+TEST_F(AdminTest, AnOffsetQueryWaitsWhileNobodyLeads) {
+  CreateTopic("T", 1);
+  broker_.gate().OnLeaderChange(dledger::LeaderInfo{});
+  const auto connection = broker_.Connect();
+  broker_.Start(connection, remoting::kQueryConsumerOffset,
+                {{"consumerGroup", "g"}, {"topic", "T"}, {"queueId", "0"}});
+  EXPECT_EQ(connection->sent(), 0u);
+  broker_.gate().OnLeaderChange(broker_.peer().store().node().leader_info());
+  EXPECT_EQ(connection->Next().code, 0);
+}
+
+TEST_F(AdminTest, CommitsAreCheckedLikeTheOriginalDoes) {
+  CreateTopic("T", 1);
+  EXPECT_EQ(UpdateOffset("nobody", "T", 0, 1).code, 26);
+  CreateGroup("g");
+  EXPECT_EQ(UpdateOffset("g", "NoTopic", 0, 1).code, 17);
+  EXPECT_EQ(UpdateOffset("g", "T", 0, -1).code, 29);
+  EXPECT_EQ(UpdateOffset("g", "T", -1, 1).code, 29);
+  EXPECT_EQ(broker_.Ask(remoting::kUpdateConsumerOffset, {{"topic", "T"}}).code, 29);
+}
+
+TEST_F(AdminTest, TopicsAreCreatedChangedListedAndDeleted) {
+  CreateTopic("T", 4);
+  Command one = broker_.Ask(remoting::kGetTopicConfig, {{"topic", "T"}});
+  EXPECT_EQ(remoting::TopicConfigBody::Decode(one.body).value().read_queue_nums, 4);
+  CreateTopic("T", 6);
+  one = broker_.Ask(remoting::kGetTopicConfig, {{"topic", "T"}});
+  EXPECT_EQ(remoting::TopicConfigBody::Decode(one.body).value().read_queue_nums, 6);
+  const Command all = broker_.Ask(remoting::kGetAllTopicConfig, {});
+  const auto table =
+      remoting::TopicConfigSerializeWrapper::Decode(all.body).value().topic_config_table;
+  EXPECT_TRUE(table.contains("T"));
+  EXPECT_TRUE(table.contains("TBW102"));
+  EXPECT_EQ(broker_.Ask(remoting::kDeleteTopicInBroker, {{"topic", "T"}}).code, 0);
+  EXPECT_EQ(broker_.Ask(remoting::kGetTopicConfig, {{"topic", "T"}}).code, 17);
+  EXPECT_EQ(broker_.Ask(remoting::kDeleteTopicInBroker, {{"topic", "T"}}).code, 0);
+}
+
+TEST_F(AdminTest, AnUnchangedTopicDoesNotMoveTheDataVersion) {
+  CreateTopic("T", 4);
+  const auto before = broker_.state().data_version().counter;
+  CreateTopic("T", 4);
+  EXPECT_EQ(broker_.state().data_version().counter, before);
+  CreateTopic("T", 5);
+  EXPECT_GT(broker_.state().data_version().counter, before);
+}
+
+TEST_F(AdminTest, BadTopicsAreRefused) {
+  const auto create = [&](const std::string& name, const std::string& attributes) {
+    return broker_.Ask(remoting::kUpdateAndCreateTopic, {{"topic", name},
+                                                         {"defaultTopic", "TBW102"},
+                                                         {"readQueueNums", "1"},
+                                                         {"writeQueueNums", "1"},
+                                                         {"perm", "6"},
+                                                         {"topicFilterType", "SINGLE_TAG"},
+                                                         {"order", "false"},
+                                                         {"attributes", attributes}});
+  };
+  EXPECT_EQ(create("with blank", "").code, 29);
+  EXPECT_EQ(create(std::string(128, 'a'), "").code, 29);
+  const Command system = create("TBW102", "");
+  EXPECT_EQ(system.code, 29);
+  EXPECT_EQ(system.remark, "The topic[TBW102] is conflict with system topic.");
+  const Command attribute = create("T", "+no.such=1");
+  EXPECT_EQ(attribute.code, 1);
+  EXPECT_EQ(attribute.remark, "unsupported key: no.such");
+  EXPECT_EQ(create("T", "+message.type=FIFO").code, 0);
+  EXPECT_EQ(broker_.state().FindTopic(Topic("T"))->attributes.at("message.type"), "FIFO");
+  EXPECT_EQ(broker_.Ask(remoting::kDeleteTopicInBroker, {{"topic", "SELF_TEST_TOPIC"}}).code, 29);
+}
+
+TEST_F(AdminTest, StatisticsListEveryQueueOfATopic) {
+  CreateTopic("T", 3);
+  Send("T", 1, 2);
+  const Command answer = broker_.Ask(remoting::kGetTopicStatsInfo, {{"topic", "T"}});
+  ASSERT_EQ(answer.code, 0) << answer.remark;
+  const auto table = remoting::TopicStatsTable::Decode(answer.body).value().offset_table;
+  ASSERT_EQ(table.size(), 3u);
+  EXPECT_EQ(table.at({"T", "b0", 1}).max_offset, 2);
+  EXPECT_GT(table.at({"T", "b0", 1}).last_update_timestamp_ms, 0);
+  EXPECT_EQ(table.at({"T", "b0", 0}).max_offset, 0);
+  EXPECT_EQ(table.at({"T", "b0", 0}).last_update_timestamp_ms, 0);
+  EXPECT_EQ(broker_.Ask(remoting::kGetTopicStatsInfo, {{"topic", "NoTopic"}}).code, 17);
+}
+
+TEST_F(AdminTest, SystemTopicsAreThereAndListed) {
+  const auto listed =
+      remoting::TopicList::Decode(broker_.Ask(remoting::kGetSystemTopicListFromBroker, {}).body)
+          .value()
+          .topic_list;
+  EXPECT_THAT(listed, Contains("TBW102"));
+  EXPECT_THAT(listed, Contains("b0"));
+  for (const char* name : {"TBW102", "SELF_TEST_TOPIC", "BenchmarkTest", "DefaultCluster", "b0",
+                           "SCHEDULE_TOPIC_XXXX", "OFFSET_MOVED_EVENT", "RMQ_SYS_TRANS_HALF_TOPIC",
+                           "RMQ_SYS_TRANS_OP_HALF_TOPIC", "DefaultCluster_REPLY_TOPIC"}) {
+    EXPECT_TRUE(broker_.state().FindTopic(Topic(name)).has_value()) << name;
+  }
+  EXPECT_EQ(broker_.state().FindTopic(Topic("TBW102"))->perm, 7);
+  EXPECT_EQ(broker_.state().FindTopic(Topic("SCHEDULE_TOPIC_XXXX"))->read_queues, 18);
+}
+
+TEST_F(AdminTest, GroupsAreCreatedListedAndDeletedWithTheirOffsets) {
+  CreateTopic("T", 1);
+  CreateGroup("g");
+  ASSERT_EQ(UpdateOffset("g", "T", 0, 0).code, 0);
+  const auto all = remoting::SubscriptionGroupWrapper::Decode(
+      broker_.Ask(remoting::kGetAllSubscriptionGroupConfig, {}).body);
+  EXPECT_TRUE(all.value().groups.contains("g"));
+  EXPECT_TRUE(all.value().groups.contains("TOOLS_CONSUMER"));
+  EXPECT_EQ(broker_.Ask(remoting::kGetSubscriptionGroupConfig, {{"group", "g"}}).code, 0);
+  EXPECT_EQ(
+      broker_.Ask(remoting::kDeleteSubscriptionGroup, {{"groupName", "g"}, {"cleanOffset", "true"}})
+          .code,
+      0);
+  EXPECT_EQ(broker_.Ask(remoting::kGetSubscriptionGroupConfig, {{"group", "g"}}).code, 26);
+  EXPECT_TRUE(broker_.state().OffsetsOf(GroupName("g")).empty());
+  remoting::SubscriptionGroupConfigBody bad;
+  bad.group_name = "with blank";
+  EXPECT_EQ(broker_.Ask(remoting::kUpdateAndCreateSubscriptionGroup, {}, bad.Encode()).code, 29);
+}
+
+TEST_F(AdminTest, ProgressShowsWhereAGroupStands) {
+  CreateTopic("T", 2);
+  CreateGroup("g");
+  Send("T", 0, 9);
+  ASSERT_EQ(UpdateOffset("g", "T", 0, 7).code, 0);
+  const Command answer = broker_.Ask(remoting::kGetConsumeStats, {{"consumerGroup", "g"}});
+  const auto table = remoting::ConsumeStats::Decode(answer.body).value().offset_table;
+  ASSERT_EQ(table.size(), 2u);
+  EXPECT_EQ(table.at({"T", "b0", 0}).broker_offset, 9);
+  EXPECT_EQ(table.at({"T", "b0", 0}).consumer_offset, 7);
+  EXPECT_GT(table.at({"T", "b0", 0}).last_timestamp_ms, 0);
+  const auto groups = remoting::GroupList::Decode(
+      broker_.Ask(remoting::kQueryTopicConsumeByWho, {{"topic", "T"}}).body);
+  EXPECT_THAT(groups.value().groups, UnorderedElementsAre("g"));
+  const auto topics = remoting::TopicList::Decode(
+      broker_.Ask(remoting::kQueryTopicsByConsumer, {{"group", "g"}}).body);
+  EXPECT_THAT(topics.value().topic_list, UnorderedElementsAre("T"));
+}
+
+TEST_F(AdminTest, AnOnlineGroupShowsOnlyWhatItSubscribesTo) {
+  CreateTopic("T", 1);
+  CreateTopic("Old", 1);
+  CreateGroup("g");
+  ASSERT_EQ(UpdateOffset("g", "T", 0, 0).code, 0);
+  ASSERT_EQ(UpdateOffset("g", "Old", 0, 0).code, 0);
+  broker_.Ask(remoting::kHeartBeat, {}, Heartbeat("c1", "g", "T"));
+  const auto table = remoting::ConsumeStats::Decode(
+      broker_.Ask(remoting::kGetConsumeStats, {{"consumerGroup", "g"}}).body);
+  EXPECT_EQ(table.value().offset_table.size(), 1u);
+}
+
+TEST_F(AdminTest, ConnectionsAreListed) {
+  EXPECT_EQ(broker_.Ask(remoting::kGetConsumerConnectionList, {{"consumerGroup", "g"}}).code, 206);
+  EXPECT_EQ(broker_.Ask(remoting::kGetProducerConnectionList, {{"producerGroup", "p"}}).code, 1);
+  broker_.Ask(remoting::kHeartBeat, {}, Heartbeat("c1", "g", "T"));
+  const auto consumers = remoting::ConsumerConnection::Decode(
+      broker_.Ask(remoting::kGetConsumerConnectionList, {{"consumerGroup", "g"}}).body);
+  ASSERT_EQ(consumers.value().connections.size(), 1u);
+  EXPECT_EQ(consumers.value().connections[0].client_id, "c1");
+  EXPECT_THAT(consumers.value().connections[0].client_addr, HasSubstr("10.0.0.9:"));
+  EXPECT_TRUE(consumers.value().subscription_table.contains("T"));
+  EXPECT_EQ(broker_.Ask(remoting::kGetProducerConnectionList, {{"producerGroup", "p"}}).code, 0);
+}
+
+TEST_F(AdminTest, AResetCommitsAndIsPushedToTheMembers) {
+  CreateTopic("T", 1);
+  CreateGroup("g");
+  Send("T", 0, 9);
+  ASSERT_EQ(UpdateOffset("g", "T", 0, 7).code, 0);
+  const auto member = broker_.Connect();
+  broker_.AskOn(member, remoting::kHeartBeat, {}, Heartbeat("c1", "g", "T"));
+  const Command answer =
+      broker_.Ask(remoting::kInvokeBrokerToResetOffset,
+                  {{"topic", "T"}, {"group", "g"}, {"timestamp", "0"}, {"isForce", "true"}});
+  ASSERT_EQ(answer.code, 0) << answer.remark;
+  EXPECT_EQ(answer.body,
+            "{\"offsetTable\":{{\"brokerName\":\"b0\",\"queueId\":0,\"topic\":\"T\"}:0}}");
+  EXPECT_EQ(*QueryOffset("g", "T", 0).ext.Find("offset"), "0");
+  const Command push = member->Next();
+  EXPECT_EQ(push.code, remoting::kResetConsumerClientOffset);
+  EXPECT_TRUE(push.is_oneway());
+  EXPECT_EQ(push.body, answer.body);
+}
+
+TEST_F(AdminTest, AResetWithoutForceOnlyGoesBack) {
+  CreateTopic("T", 1);
+  CreateGroup("g");
+  Send("T", 0, 9);
+  ASSERT_EQ(UpdateOffset("g", "T", 0, 4).code, 0);
+  const auto reset = [&](const char* timestamp, const char* force) {
+    return broker_.Ask(
+        remoting::kInvokeBrokerToResetOffset,
+        {{"topic", "T"}, {"group", "g"}, {"timestamp", timestamp}, {"isForce", force}});
+  };
+  EXPECT_EQ(reset("-1", "false").code, 0);
+  EXPECT_EQ(*QueryOffset("g", "T", 0).ext.Find("offset"), "4");
+  EXPECT_EQ(reset("-1", "true").code, 0);
+  EXPECT_EQ(*QueryOffset("g", "T", 0).ext.Find("offset"), "9");
+}
+
+TEST_F(AdminTest, ResetsOfWhatDoesNotExistAreRefused) {
+  CreateTopic("T", 1);
+  const auto reset = [&](const char* topic, const char* group) {
+    return broker_
+        .Ask(remoting::kInvokeBrokerToResetOffset,
+             {{"topic", topic}, {"group", group}, {"timestamp", "0"}, {"isForce", "true"}})
+        .code;
+  };
+  EXPECT_EQ(reset("NoTopic", "g"), 17);
+  EXPECT_EQ(reset("T", "nobody"), 26);
+}
+
+TEST_F(AdminTest, TheConfigurationIsReadableAndSaysThatItCannotBeChanged) {
+  const Command config = broker_.Ask(remoting::kGetBrokerConfig, {});
+  EXPECT_THAT(config.body, HasSubstr("brokerName=b0\n"));
+  EXPECT_NE(config.ext.Find("version"), nullptr);
+  const Command update =
+      broker_.Ask(remoting::kUpdateBrokerConfig, {}, "flushDiskType=ASYNC_FLUSH\n");
+  EXPECT_NE(update.code, 0);
+  EXPECT_THAT(update.remark, HasSubstr("flushDiskType"));
+  EXPECT_THAT(broker_.Ask(remoting::kGetBrokerConfig, {}).body,
+              HasSubstr("flushDiskType=SYNC_FLUSH\n"));
+}
+
+TEST_F(AdminTest, RuntimeInformationHasEveryKeyThatToolsNeed) {
+  const auto table =
+      remoting::KVTable::Decode(broker_.Ask(remoting::kGetBrokerRuntimeInfo, {}).body)
+          .value()
+          .table;
+  for (const char* key : {"brokerVersionDesc",
+                          "brokerVersion",
+                          "brokerActive",
+                          "bootTimestamp",
+                          "runtime",
+                          "putTps",
+                          "getFoundTps",
+                          "getMissTps",
+                          "getTotalTps",
+                          "getTransferredTps",
+                          "getTransferedTps",
+                          "msgPutTotalTodayNow",
+                          "msgPutTotalTodayMorning",
+                          "msgPutTotalYesterdayMorning",
+                          "msgGetTotalTodayNow",
+                          "msgGetTotalTodayMorning",
+                          "msgGetTotalYesterdayMorning",
+                          "sendThreadPoolQueueSize",
+                          "sendThreadPoolQueueCapacity",
+                          "sendThreadPoolQueueHeadWaitTimeMills",
+                          "pullThreadPoolQueueSize",
+                          "pullThreadPoolQueueHeadWaitTimeMills",
+                          "queryThreadPoolQueueHeadWaitTimeMills",
+                          "pageCacheLockTimeMills",
+                          "earliestMessageTimeStamp",
+                          "commitLogDiskRatio",
+                          "consumeQueueDiskRatio",
+                          "commitLogDirCapacity",
+                          "commitLogMinOffset",
+                          "commitLogMaxOffset",
+                          "dispatchBehindBytes",
+                          "remainHowManyDataToFlush",
+                          "startAcceptSendRequestTimeStamp",
+                          "putMessageTimesTotal",
+                          "putMessageAverageSize",
+                          "putMessageDistributeTime",
+                          "timerReadBehind",
+                          "timerOffsetBehind",
+                          "timerCongestNum",
+                          "timerEnqueueTps",
+                          "timerDequeueTps"}) {
+    EXPECT_TRUE(table.contains(key)) << key;
+  }
+  EXPECT_EQ(table.at("brokerActive"), "true");
+  EXPECT_THAT(table.at("commitLogDirCapacity"),
+              testing::MatchesRegex("Total : .* GiB, Free : .* GiB\\."));
+}
+
+}  // namespace
+}  // namespace triad::broker

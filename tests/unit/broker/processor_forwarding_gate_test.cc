@@ -1,0 +1,324 @@
+// Two peers' gates and dispatchers over real sockets: what only the leader does is done there, once
+// (architecture.md §5, "Forwarding").
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "broker/processor/dispatcher.h"
+#include "broker/processor/forwarding_gate.h"
+#include "broker/processor/response.h"
+#include "remoting/client.h"
+#include "remoting/server.h"
+#include "tests/unit/broker/one_peer.h"
+
+namespace triad::broker {
+namespace {
+
+using remoting::Command;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::int32_t kWork = 10;    // not repeatable, 14 when late
+constexpr std::int32_t kRepeat = 41;  // repeatable, 14 when late
+constexpr std::int32_t kSilent = 14;  // silence when late
+constexpr std::int32_t kLocal = 34;   // served by everybody
+
+// A peer without a store: gate, dispatcher, server.
+class Peer {
+ public:
+  explicit Peer(const std::string& id, milliseconds budget = seconds(10),
+                std::size_t max_held = 100)
+      : id_(id), client_(remoting::CreateClient({}, {})) {
+    ForwardingGate::Options options;
+    options.self = PeerId(id);
+    options.max_held = max_held;
+    gate_ = std::make_unique<ForwardingGate>(options, SystemClock(), timers_, *client_);
+    dispatcher_ = std::make_unique<Dispatcher>(SystemClock(), *gate_);
+    const Handler serve = [this](const RequestPtr& request, const Reply& reply) {
+      Serve(request, reply);
+    };
+    dispatcher_->RegisterForLeader(kWork, LeaderGate::For(budget, 14), serve);
+    auto repeatable = LeaderGate::For(budget, 14);
+    repeatable.repeatable = true;
+    dispatcher_->RegisterForLeader(kRepeat, repeatable, serve);
+    dispatcher_->RegisterForLeader(kSilent, LeaderGate::Silent(budget), serve);
+    dispatcher_->Register(kLocal, serve);
+    Listen();
+  }
+  ~Peer() {
+    gate_->Stop();
+    if (server_) server_->Stop(milliseconds(100));
+    timers_.Stop();
+    client_->Stop();
+  }
+
+  void Listen() {
+    remoting::ServerOptions options;
+    options.bind_address = "127.0.0.1";
+    options.ports = {0};
+    options.threads = 1;
+    remoting::ServerHandler handler;
+    handler.on_request = [this](const remoting::ConnectionPtr& connection, Command command) {
+      if (hang_up_) {
+        connection->Close();
+      } else {
+        dispatcher_->OnRequest(connection, std::move(command));
+      }
+    };
+    server_ = remoting::CreateServer(options, handler);
+    const Status started = server_->Start();
+    CHECK(started.ok()) << started;
+  }
+  std::string address() const { return "127.0.0.1:" + std::to_string(server_->ports()[0]); }
+
+  void Leads(std::uint64_t term = 1) {
+    dledger::LeaderInfo info;
+    info.role = dledger::Role::kLeader;
+    info.term = Term(term);
+    info.leader = PeerId(id_);
+    info.ready = true;
+    gate_->OnLeaderChange(info);
+  }
+  void Follows(const Peer& leader, std::uint64_t term = 1) {
+    dledger::LeaderInfo info;
+    info.term = Term(term);
+    info.leader = PeerId(leader.id_);
+    info.leader_client_address = leader.address();
+    gate_->OnLeaderChange(info);
+  }
+  void KnowsNobody() { gate_->OnLeaderChange(dledger::LeaderInfo{}); }
+
+  // A request of a client of this peer; its answer lands in the connection.
+  std::shared_ptr<RecordingConnection> Ask(std::int32_t code, std::int32_t flag = 0) {
+    auto connection = std::make_shared<RecordingConnection>(1, "10.0.0.9:5000");
+    Command command = Command::Request(code);
+    command.opaque = 77;
+    command.flag = flag;
+    command.body = "payload";
+    dispatcher_->OnRequest(connection, std::move(command));
+    return connection;
+  }
+
+  ForwardingGate& gate() { return *gate_; }
+  std::size_t served() const { return served_; }
+  void RefuseNext(int times) { refuse_ = times; }
+  void HangUp(bool on) { hang_up_ = on; }
+
+ private:
+  void Serve(const RequestPtr& request, const Reply& reply) {
+    if (refuse_ > 0) {
+      --refuse_;
+      reply(NotLeaderResponse(request->command));
+      return;
+    }
+    ++served_;
+    Command response = Success(request->command);
+    response.remark = id_ + " " + request->client_address + " " + request->command.body;
+    reply(std::move(response));
+  }
+
+  const std::string id_;
+  TimerQueue timers_;
+  std::unique_ptr<remoting::Client> client_;
+  std::unique_ptr<ForwardingGate> gate_;
+  std::unique_ptr<Dispatcher> dispatcher_;
+  std::unique_ptr<remoting::Server> server_;
+  std::atomic<std::size_t> served_{0};
+  std::atomic<int> refuse_{0};
+  std::atomic<bool> hang_up_{false};
+};
+
+TEST(ForwardingGate, TheReadyLeaderServesItself) {
+  Peer n0("n0");
+  n0.Leads();
+  EXPECT_EQ(n0.Ask(kWork)->Next().remark, "n0 10.0.0.9:5000 payload");
+}
+
+TEST(ForwardingGate, AFollowerForwardsWithTheClientsAddressAndOpaque) {
+  Peer n0("n0");
+  Peer n1("n1");
+  n1.Leads();
+  n0.Follows(n1);
+  const Command answer = n0.Ask(kWork)->Next();
+  EXPECT_EQ(answer.remark, "n1 10.0.0.9:5000 payload");
+  EXPECT_EQ(answer.opaque, 77);
+  EXPECT_TRUE(answer.is_response());
+  EXPECT_EQ(n0.served(), 0u);
+}
+
+TEST(ForwardingGate, WithoutALeaderARequestIsHeldUntilThereIsOne) {
+  Peer n0("n0");
+  n0.KnowsNobody();
+  const auto waiting = n0.Ask(kWork);
+  EXPECT_EQ(n0.gate().held(), 1u);
+  n0.Leads();
+  EXPECT_EQ(waiting->Next().code, 0);
+  EXPECT_EQ(n0.gate().held(), 0u);
+}
+
+TEST(ForwardingGate, HeldRequestsAreServedInOrder) {
+  Peer n0("n0");
+  n0.KnowsNobody();
+  auto connection = std::make_shared<RecordingConnection>(1, "10.0.0.9:5000");
+  std::vector<std::shared_ptr<RecordingConnection>> clients;
+  for (int i = 0; i < 5; ++i) clients.push_back(n0.Ask(kWork));
+  n0.Leads();
+  for (const auto& client : clients) EXPECT_EQ(client->Next().code, 0);
+  EXPECT_EQ(n0.served(), 5u);
+}
+
+TEST(ForwardingGate, TheEndOfTheBudgetIsAnsweredWithTheCodeOfTheFamily) {
+  Peer n0("n0", milliseconds(50));
+  n0.KnowsNobody();
+  const Command answer = n0.Ask(kWork)->Next();
+  EXPECT_EQ(answer.code, 14);
+  EXPECT_NE(answer.remark.find("50 ms"), std::string::npos);
+  n0.Leads();
+  EXPECT_EQ(n0.served(), 0u);  // what is past its budget is never done
+}
+
+TEST(ForwardingGate, AnOffsetQueryEndsInSilence) {
+  Peer n0("n0", milliseconds(50));
+  n0.KnowsNobody();
+  const auto silent = n0.Ask(kSilent);
+  EXPECT_EQ(n0.Ask(kWork)->Next().code, 14);  // later, with the same budget
+  EXPECT_EQ(silent->sent(), 0u);
+}
+
+TEST(ForwardingGate, AForwardedRequestGoesOneHopOnly) {
+  Peer n0("n0", milliseconds(200));
+  Peer n1("n1");
+  Peer n2("n2");
+  n2.Leads();
+  n1.Follows(n2);
+  n0.Follows(n1);  // an old view
+  EXPECT_EQ(n0.Ask(kWork)->Next().code, 14);
+  EXPECT_EQ(n2.served(), 0u);
+}
+
+TEST(ForwardingGate, ARefusedRequestWaitsForTheNewLeader) {
+  Peer n0("n0");
+  Peer n1("n1");
+  Peer n2("n2");
+  n2.Leads(2);
+  n1.Follows(n2, 2);
+  n0.Follows(n1, 1);
+  const auto waiting = n0.Ask(kWork);
+  n0.Follows(n2, 2);
+  EXPECT_EQ(waiting->Next().remark, "n2 10.0.0.9:5000 payload");
+}
+
+TEST(ForwardingGate, AHandlerThatIsNotTheLeaderAnyMoreHasItRoutedAgain) {
+  Peer n0("n0");
+  n0.Leads();
+  n0.RefuseNext(2);
+  EXPECT_EQ(n0.Ask(kWork)->Next().code, 0);
+  EXPECT_EQ(n0.served(), 1u);
+}
+
+TEST(ForwardingGate, AnUnknownOutcomeIsRepeatedOnlyWhereItDoesNoHarm) {
+  Peer n0("n0");
+  Peer n1("n1");
+  n1.HangUp(true);
+  n0.Follows(n1);
+  EXPECT_EQ(n0.Ask(kWork)->Next().code, 1);
+  const auto repeated = n0.Ask(kRepeat);
+  n1.HangUp(false);
+  n1.Leads();
+  EXPECT_EQ(repeated->Next().code, 0);
+}
+
+TEST(ForwardingGate, ALeaderThatCannotBeReachedCertainlyDidNothing) {
+  Peer n0("n0");
+  {
+    Peer gone("n1");
+    n0.Follows(gone);
+  }
+  const auto waiting = n0.Ask(kWork);
+  Peer n1("n1");
+  n1.Leads(2);
+  n0.Follows(n1, 2);
+  EXPECT_EQ(waiting->Next().code, 0);
+  EXPECT_EQ(n1.served(), 1u);
+}
+
+TEST(ForwardingGate, WhatCannotBeHeldIsAnsweredAtOnce) {
+  Peer n0("n0", seconds(30), /*max_held=*/1);
+  n0.KnowsNobody();
+  const auto held = n0.Ask(kWork);
+  EXPECT_EQ(n0.Ask(kWork)->Next().code, 14);
+  EXPECT_EQ(held->sent(), 0u);
+}
+
+TEST(ForwardingGate, StoppingAnswersWhatIsHeld) {
+  Peer n0("n0", seconds(30));
+  n0.KnowsNobody();
+  const auto held = n0.Ask(kWork);
+  n0.gate().Stop();
+  EXPECT_EQ(held->Next().code, 14);
+}
+
+TEST(Dispatcher, AnUnknownCodeIsAnsweredThreeAndTheConnectionStays) {
+  Peer n0("n0");
+  const auto connection = n0.Ask(4711);
+  const Command answer = connection->Next();
+  EXPECT_EQ(answer.code, 3);
+  EXPECT_EQ(answer.remark, " request type 4711 not supported");
+  EXPECT_FALSE(connection->closed());
+}
+
+TEST(Dispatcher, AOnewayRequestIsDoneAndNotAnswered) {
+  Peer n0("n0");
+  const auto connection = n0.Ask(kLocal, remoting::kFlagOneway);
+  EXPECT_EQ(n0.served(), 1u);
+  EXPECT_EQ(connection->sent(), 0u);
+}
+
+TEST(Dispatcher, AForwardedOnewayRequestReachesTheLeader) {
+  Peer n0("n0");
+  Peer n1("n1");
+  n1.Leads();
+  n0.Follows(n1);
+  n0.Ask(kWork, remoting::kFlagOneway);
+  EXPECT_EQ(n0.Ask(kWork)->Next().code, 0);  // the same connection: in order
+  EXPECT_EQ(n1.served(), 2u);
+}
+
+TEST(Dispatcher, AForwardedRequestThatIsNoneIsRefused) {
+  Peer n0("n0");
+  n0.Leads();
+  EXPECT_EQ(n0.Ask(kForwardRequest)->Next().code, 29);
+}
+
+TEST(Forwarded, SurvivesTheWrapping) {
+  Request request;
+  request.command = Command::Request(310);
+  request.command.opaque = 5;
+  request.command.body = std::string("a\0b", 3);
+  request.command.ext.Set("b", "T");
+  request.client_address = "10.0.0.9:5000";
+  auto outer = WrapForwarded(request, milliseconds(120));
+  ASSERT_TRUE(outer.ok()) << outer.status();
+  auto inner = UnwrapForwarded(outer.value());
+  ASSERT_TRUE(inner.ok()) << inner.status();
+  EXPECT_EQ(inner->command.code, 310);
+  EXPECT_EQ(inner->command.opaque, 5);
+  EXPECT_EQ(inner->command.body, request.command.body);
+  EXPECT_EQ(*inner->command.ext.Find("b"), "T");
+  EXPECT_EQ(inner->client_address, "10.0.0.9:5000");
+  EXPECT_EQ(inner->elapsed, milliseconds(120));
+}
+
+TEST(Response, CodesFollowTheRetrySetsOfClients) {
+  EXPECT_EQ(ResponseCodeOf(Status::Ok()), 0);
+  EXPECT_EQ(ResponseCodeOf(Status::TimedOut("")), 1);      // unknown: try again (D4)
+  EXPECT_EQ(ResponseCodeOf(Status::Busy("")), 2);          // flow control
+  EXPECT_EQ(ResponseCodeOf(Status::NoSpace("")), 14);      // disk full
+  EXPECT_EQ(ResponseCodeOf(Status::Unavailable("")), 14);  // stopping, too late
+  EXPECT_EQ(ResponseCodeOf(Status::InvalidArgument("")), 29);
+  EXPECT_EQ(ResponseCodeOf(Status::NotLeader("")), kNotLeaderResponse);  // stays among peers
+}
+
+}  // namespace
+}  // namespace triad::broker
