@@ -54,7 +54,7 @@ bool RouteTable::IsDeposed(const BrokerRegistration& r) const {
   const auto holder = broker->broker_addrs.find(r.broker_id);
   if (holder == broker->broker_addrs.end() || holder->second == r.address) return false;
   const auto live = live_.find(holder->second);
-  if (live == live_.end()) return false;
+  CHECK(live != live_.end()) << holder->second << " is routed but not alive";
   return live->second.version.state_version > r.version.state_version;
 }
 
@@ -154,7 +154,7 @@ RegistrationAnswer RouteTable::AnswerFor(const BrokerRegistration& r) const {
   const auto leader = broker->broker_addrs.find(kLeaderBrokerId);
   if (leader == broker->broker_addrs.end()) return {};
   const auto live = live_.find(leader->second);
-  if (live == live_.end()) return {};
+  CHECK(live != live_.end()) << leader->second << " is routed but not alive";
   return {.leader_address = leader->second, .leader_ha_address = live->second.ha_address};
 }
 

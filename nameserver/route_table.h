@@ -136,7 +136,7 @@ class RouteTable {
   std::map<std::string, std::set<std::string>> clusters_;  // broker names by cluster
   std::map<std::string, remoting::BrokerData> brokers_;    // by name; never without an address
   std::map<std::string, QueuesOfTopic> topics_;            // never without a queue
-  std::map<std::string, Live> live_;
+  std::map<std::string, Live> live_;                       // every address in brokers_ is here
 };
 
 }  // namespace triad::nameserver

@@ -132,6 +132,14 @@ TEST_F(RouteTableTest, Rule3AnEqualOrLaterTermTakesTheId) {
   EXPECT_THAT(Addresses(), ElementsAre(Pair(0, "h1:1")));
 }
 
+TEST_F(RouteTableTest, Rule3TheSameAddressMayComeBackWithAnEarlierTerm) {
+  Register(Peer(0, "h1:1", 5));
+  BrokerRegistration wiped = Peer(0, "h1:1", 1);
+  wiped.topics["T1"] = TopicConfig(2);
+  Register(wiped);
+  EXPECT_EQ(Queues("T1").read_queue_nums, 2);
+}
+
 TEST_F(RouteTableTest, Rule3AHolderThatIsNoLongerAliveDoesNotCount) {
   BrokerRegistration holder = Peer(0, "h1:1", 9);
   holder.connection = 7;
@@ -199,6 +207,17 @@ TEST_F(RouteTableTest, Rule6ADifferentVersionChangesQueues) {
   }
 }
 
+TEST_F(RouteTableTest, Rule6TheFirstRegistrationOfAnIdChangesQueuesWhateverItsVersion) {
+  Register(Peer(0, "h1:1"));
+  BrokerRegistration peer = Peer(1, "h2:1");
+  peer.topics["T1"] = TopicConfig(16);
+  Register(peer);
+  table_.Unregister("broker-a", "h1:1");
+  peer.broker_id = 0;  // it leads now, with the version it followed with
+  Register(peer);
+  EXPECT_EQ(Queues("T1").read_queue_nums, 16);
+}
+
 TEST_F(RouteTableTest, Rule6AnUnknownTopicIsAddedEvenWithAnUnchangedVersion) {
   Register(Peer(0, "h1:1"));
   table_.DeleteTopic("T1", "");
@@ -218,6 +237,7 @@ TEST_F(RouteTableTest, Rule6AFollowersTopicsDoNotCountWhileThereIsALeader) {
 TEST_F(RouteTableTest, Rule6WithoutALeaderTheSmallestIdsTopicsCount) {
   Register(Peer(2, "h2:1"));
   EXPECT_EQ(Queues("T1").read_queue_nums, 4);
+  EXPECT_EQ(Queues("T1").perm, 6);
   BrokerRegistration higher = Peer(3, "h3:1");
   higher.topics["T9"] = TopicConfig(1);
   Register(higher);
