@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <future>
+#include <random>
 
 #include "tests/unit/dledger/node_harness.h"
 
@@ -182,6 +183,43 @@ TEST(NodeGroup, ReplicatesEntriesLargerThanASegment) {
   Cluster cluster(3);
   cluster.StartAll();
   for (int i = 0; i < 3; ++i) cluster.Commit(Text(i) + std::string(2'500'000, 'L'));
+  EXPECT_TRUE(cluster.AwaitIdentical(0, 1));
+  EXPECT_TRUE(cluster.AwaitIdentical(0, 2));
+}
+
+TEST(NodeGroup, NothingIsLostWhilePeersComeAndGoAndLoseTheirDisks) {
+  const std::uint32_t seed = 20261129;
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  Cluster cluster(3);
+  cluster.StartAll();
+  std::vector<std::string> acknowledged;
+  const auto commit_some = [&](const std::string& prefix) {
+    const std::size_t leader = cluster.AwaitLeader();
+    for (int i = 0; i < 20; ++i) cluster.Propose(leader, prefix + std::to_string(i));
+    const std::string last = prefix + "19";
+    if (!cluster.board().Await([&] { return cluster.recorder(leader).has_applied(last); })) return;
+    for (int i = 0; i < 20; ++i) acknowledged.push_back(prefix + std::to_string(i));
+  };
+  for (int round = 0; round < 8; ++round) {
+    const std::string name = "round " + std::to_string(round);
+    commit_some(name + " all three, ");
+    const std::size_t victim = random() % 3;
+    cluster.Stop(victim);
+    if (random() % 2 == 0) cluster.Wipe(victim);
+    commit_some(name + " two, ");
+    ASSERT_TRUE(cluster.Start(victim).ok());
+    ASSERT_TRUE(cluster.AwaitAppliedByAll(acknowledged.back()));
+    // One damaged peer at a time: more is beyond what a group of three promises.
+    ASSERT_TRUE(
+        cluster.board().Await([&] { return !cluster.node(victim).leader_info().recovering; }));
+  }
+  cluster.Commit("the end");
+  EXPECT_EQ(acknowledged.size(), 8u * 40u);
+  for (const std::string& text : acknowledged) EXPECT_TRUE(cluster.recorder(0).has_applied(text));
+  for (std::size_t i = 0; i < 3; ++i) cluster.Stop(i);
+  cluster.StartAll();  // all read the whole log from their disks
+  cluster.Commit("the very end");
   EXPECT_TRUE(cluster.AwaitIdentical(0, 1));
   EXPECT_TRUE(cluster.AwaitIdentical(0, 2));
 }
