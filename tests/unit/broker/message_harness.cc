@@ -238,15 +238,17 @@ std::vector<MessageView> MessageHarness::Messages(const std::string& topic, std:
   const TopicQueue key{Topic(topic), QueueId(queue)};
   const QueueRange range = store_->RangeOf(key);
   std::vector<MessageView> messages;
-  if (range.min >= range.max) return messages;
-  const auto units =
-      store_->queues().Read(key, range.min, static_cast<std::size_t>(range.max - range.min));
-  CHECK(units.ok()) << units.status();
-  for (const QueueUnit& unit : *units) {
-    auto loaded = store_->ReadMessage(unit);
-    CHECK(loaded.ok()) << loaded.status();
-    kept_.push_back(std::move(loaded).value());
-    messages.push_back(ParseMessage(kept_.back().record, true).value());
+  for (QueueOffset next = range.min; next < range.max;) {
+    const auto units = store_->queues().Read(key, next, 1000);
+    CHECK(units.ok() && !units->empty()) << units.status();
+    for (const QueueUnit& unit : *units) {
+      auto loaded = store_->ReadMessage(unit);
+      CHECK(loaded.ok()) << loaded.status();
+      kept_.push_back(std::move(loaded).value());
+      messages.push_back(ParseMessage(kept_.back().record, true).value());
+      CHECK_EQ(messages.back().queue_offset, next);
+      ++next;
+    }
   }
   return messages;
 }
