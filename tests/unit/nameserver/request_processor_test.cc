@@ -159,6 +159,34 @@ TEST_F(RequestProcessorTest, RefusesAOneTopicFirstRegistrationANegativeIdAndABro
             "{\"brokerAddrTable\":{},\"clusterAddrTable\":{}}");
 }
 
+// zlib of: DataVersion {7, 0, 1700000000000}; "T1 3 5 6 SINGLE_TAG", "T2 8 8 4 SINGLE_TAG {}"; [].
+constexpr char kCompressedBody[] =
+    "78da636060b0a8564ace2fcd2b492d52b232d7512a2e492c490d4b2d2acecccf53b232d0512ac9cc"
+    "4d050ae6162859199a1b20402d03030313100b87182a182b982a9829047bfab9fbb8c68738ba0385"
+    "c5428c142c80d0044958a11aac293a1600627a1d01";
+
+std::string FromHex(std::string_view hex) {
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
+    bytes.push_back(static_cast<char>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
+  }
+  return bytes;
+}
+
+TEST_F(RequestProcessorTest, ReadsACompressedRegistrationAndChecksItsBytesAsSent) {
+  const std::string body = FromHex(kCompressedBody);
+  Fields fields = BrokerFields("0", "h:1");
+  fields[6].second = "true";  // compressed
+  fields.emplace_back("bodyCrc32", std::to_string(JavaCrc32(body)));
+  const Command response = Ask(remoting::kRegisterBroker, fields, body);
+  EXPECT_EQ(response.code, 0) << response.remark;
+  EXPECT_THAT(Route("T1").body, HasSubstr("\"perm\":6,\"readQueueNums\":3"));
+  EXPECT_THAT(Route("T2").body, HasSubstr("\"perm\":4,\"readQueueNums\":8"));
+  fields.pop_back();
+  EXPECT_EQ(Ask(remoting::kRegisterBroker, fields, body.substr(0, 20)).code,
+            remoting::kSystemError);
+}
+
 TEST_F(RequestProcessorTest, AFollowerLearnsTheLeaderAndTheOrderedTopics) {
   Ask(remoting::kPutKvConfig,
       {{"namespace", "ORDER_TOPIC_CONFIG"}, {"key", "T1"}, {"value", "broker-a:4"}});
