@@ -53,7 +53,10 @@ void FileDisk::Apply(const DiskOp& op) {
       pending_.push_back(op);
       break;
     case DiskOp::Kind::kSync:
-      inodes_[op.inode].durable = inodes_[op.inode].visible;
+      // Only what is pending: what a failed sync lost stays lost, though readers still see it.
+      for (const DiskOp& p : pending_) {
+        if (!IsName(p) && p.inode == op.inode) KeepDurably(p);
+      }
       std::erase_if(pending_, [&op](const DiskOp& p) { return !IsName(p) && p.inode == op.inode; });
       break;
     case DiskOp::Kind::kSyncDir:

@@ -138,6 +138,31 @@ TEST_F(LogRecoveryTest, AnUnsyncedBatchThatReachedTheDiskOutOfOrderIsATornTail) 
   EXPECT_EQ(opened.store->recovered().last_index, LogIndex(2));
 }
 
+TEST_F(LogRecoveryTest, AWindowWhoseEntriesWereLostIsForgotten) {
+  Open();
+  ASSERT_TRUE(store_->Prepare().ok());
+  Write(model_.MakeMany(2, 100));
+  // The power goes during a sync; its window is on the disk, its entries are not.
+  ASSERT_TRUE(store_->Append(ModelLog(model_).MakeMany(1, 100)).ok());
+  fs_.StopAfter(1);
+  EXPECT_FALSE(store_->Sync().ok());
+  FileDisk disk = fs_.disk();
+  const std::size_t pending = disk.pending_count();
+  ASSERT_GE(pending, 2u);
+  disk.CrashLosing(pending - 2);
+  Opened opened = OpenCopy(disk);
+  ASSERT_EQ(opened.store->recovered().last_index, LogIndex(2));
+  // And again, with entries that reach behind that window: they were never synced.
+  ASSERT_TRUE(opened.store->Append(model_.MakeMany(1, 40)).ok());
+  ASSERT_TRUE(opened.store->Append(model_.MakeMany(1, 400)).ok());
+  ASSERT_TRUE(opened.store->Append(model_.MakeMany(1, 400)).ok());
+  disk = opened.fs->disk();
+  disk.CrashLosing(disk.pending_count() - 3);
+  const Opened again = OpenCopy(disk);
+  EXPECT_EQ(again.store->recovered().last_index, LogIndex(2));
+  EXPECT_FALSE(again.store->recovered().recovering);
+}
+
 TEST_F(LogRecoveryTest, ATornFirstEntryOfANewSegmentIsCut) {
   Open();
   Write(model_.MakeMany(1, 3000));
