@@ -126,7 +126,8 @@ void Core::Parts::OnVoteResponse(const PeerId& from, const VoteResponse& respons
     if (election.Won(membership())) Campaign(/*by_transfer=*/false);
     return;
   }
-  if (role != Role::kCandidate || response.term != hard.term) return;
+  // Before its own vote is durable nobody was asked: such an answer cannot be one.
+  if (role != Role::kCandidate || own_vote.has_value() || response.term != hard.term) return;
   election.CountGrant(from);
   if (election.Won(membership())) BecomeLeader();
 }

@@ -1,0 +1,167 @@
+#include <array>
+#include <random>
+
+#include "tests/unit/dledger/raft_core_fixture.h"
+
+// Peers may say anything; the core never stops for it and never believes what cannot be.
+
+namespace triad::dledger {
+namespace {
+
+TEST(RaftInput, MessagesOfUnknownPeersAreIgnored) {
+  CoreUnderTest t;
+  for (const PeerId& stranger : {PeerId("n9"), PeerId(), kN0}) {
+    t.Receive(stranger, t.Append(5, 0, 0, {5}));
+    t.Receive(stranger, VoteRequest{.term = Term{9},
+                                    .pre_vote = false,
+                                    .transfer = true,
+                                    .last_index = LogIndex{9},
+                                    .last_term = Term{8}});
+  }
+  t.Sync();
+  EXPECT_TRUE(t.out.messages.empty());
+  EXPECT_EQ(t.core.term(), Term{0});
+}
+
+TEST(RaftInput, MalformedAppendsAreDropped) {
+  CoreUnderTest maker;
+  AppendRequest gap = maker.Append(2, 0, 0, {1, 1});
+  gap.entries[1] = MakeEntry(1, 3);
+  AppendRequest null_entry = maker.Append(2, 0, 0, {1});
+  null_entry.entries[0] = nullptr;
+  AppendRequest wrong_start = maker.Append(2, 0, 0, {1});
+  wrong_start.entries[0] = MakeEntry(1, 2);
+  AppendRequest huge_prev = maker.Append(2, 0, 0, {});
+  huge_prev.prev_index = LogIndex{UINT64_MAX};
+  huge_prev.prev_term = Term{2};
+  huge_prev.entries.push_back(MakeEntry(2, 0));
+  struct Case {
+    const char* name;
+    AppendRequest request;
+  };
+  const Case cases[] = {
+      {"terms go back", maker.Append(2, 0, 0, {2, 1})},
+      {"entry of a later term", maker.Append(2, 0, 0, {3})},
+      {"entry without a term", maker.Append(2, 0, 0, {0})},
+      {"term before the beginning", maker.Append(2, 0, 1, {})},
+      {"previous entry without a term", maker.Append(2, 3, 0, {})},
+      {"previous entry of a later term", maker.Append(2, 3, 3, {})},
+      {"a gap", gap},
+      {"no entry", null_entry},
+      {"not after the previous", wrong_start},
+      {"index overflow", huge_prev},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    CoreUnderTest t;
+    t.Receive(kN1, c.request);
+    t.Sync();
+    EXPECT_TRUE(t.out.messages.empty());
+    EXPECT_EQ(t.core.last_index(), LogIndex{0});
+    EXPECT_EQ(t.core.term(), Term{0});
+  }
+}
+
+TEST(RaftInput, ASecondLeaderInOneTermIsNotBelieved) {
+  CoreUnderTest t;
+  t.Receive(kN1, t.Append(1, 0, 0, {1}));
+  t.Receive(kN2, t.Append(1, 0, 0, {1, 1}));
+  EXPECT_EQ(t.core.leader(), kN1);
+  EXPECT_EQ(t.core.last_index(), LogIndex{1});
+}
+
+TEST(RaftInput, ALeaderDoesNotFollowAnotherOfItsOwnTerm) {
+  CoreUnderTest t;
+  t.BecomeLeader();
+  t.Receive(kN1, t.Append(t.core.term().value(), 0, 0, {1}));
+  EXPECT_EQ(t.core.role(), Role::kLeader);
+  EXPECT_EQ(t.core.last_index(), LogIndex{0});
+}
+
+TEST(RaftInput, AnAcknowledgementBeyondTheLogIsIgnored) {
+  CoreUnderTest t;
+  t.BecomeLeader();
+  t.Propose();
+  t.Sync();
+  t.Acknowledge(kN1, 99);
+  t.Acknowledge(kN1, 1, /*round=*/99);
+  EXPECT_EQ(t.core.commit_index(), LogIndex{0});
+}
+
+// Random peers, random disk answers. The point is that it returns, and that the view stays sane.
+TEST(RaftInput, RandomMessagesNeverStopTheCore) {
+  for (std::uint32_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 dice(seed);
+    const auto below = [&dice](std::uint32_t end) {
+      return static_cast<std::uint32_t>(dice() % end);
+    };
+    CoreUnderTest t;
+    t.core.set_membership_decoder([](const Entry&, Membership* m) {
+      m->voters = {kN0, kN1, kN2};
+      return true;
+    });
+    LogIndex commit;
+    for (int i = 0; i < 3000; ++i) {
+      const PeerId from = std::array{kN1, kN2, PeerId("n7")}[below(3)];
+      switch (below(8)) {
+        case 0: {
+          AppendRequest request = t.Append(below(12), below(6), below(6), {}, below(9));
+          for (std::uint32_t n = below(4); n > 0; --n) {
+            const std::uint64_t at = request.prev_index.value() + request.entries.size() + 1;
+            request.entries.push_back(
+                MakeEntry(below(12), at + (below(20) == 0 ? 1 : 0), 10,
+                          below(5) == 0 ? EntryType::kMembership : EntryType::kBatch));
+          }
+          request.read_round = below(5);
+          request.recovery_nonce = below(3);
+          t.Receive(from, request);
+          break;
+        }
+        case 1: {
+          AppendResponse response;
+          response.term = Term{below(14)};
+          response.ok = below(2) == 0;
+          response.match_index = LogIndex{below(9)};
+          response.rejected_prev = LogIndex{below(9)};
+          response.conflict_index = LogIndex{below(9)};
+          response.conflict_term = Term{below(9)};
+          response.read_round = below(6);
+          response.recovering = below(4) == 0;
+          response.recovery_nonce = below(3);
+          t.Receive(from, response);
+          break;
+        }
+        case 2:
+          t.Receive(from, VoteRequest{.term = Term{below(14)},
+                                      .pre_vote = below(2) == 0,
+                                      .transfer = below(2) == 0,
+                                      .last_index = LogIndex{below(9)},
+                                      .last_term = Term{below(9)}});
+          break;
+        case 3:
+          t.Receive(from, VoteResponse{.term = t.core.term() + below(2),
+                                       .pre_vote = below(2) == 0,
+                                       .granted = below(4) != 0});
+          break;
+        case 4: t.Receive(from, TimeoutNow{.term = t.core.term()}); break;
+        case 5: t.Tick(static_cast<int>(below(40))); break;
+        case 6:
+          t.Sync();
+          if (t.core.role() == Role::kLeader) t.Propose();
+          break;
+        default:
+          t.Step(Disconnected{.peer = from});
+          t.Step(ReadIndexRequest{.context = static_cast<std::uint64_t>(i)});
+      }
+      t.Clear();
+      ASSERT_GE(t.core.commit_index(), commit);
+      commit = t.core.commit_index();
+      ASSERT_LE(commit, t.core.last_index());
+      ASSERT_LE(t.core.durable_index(), t.core.last_index());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace triad::dledger
