@@ -1,14 +1,12 @@
 #include "remoting/json_lexer.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <utility>
 
 namespace triad::remoting {
 namespace {
-
-bool IsSpace(char c) {
-  return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f';
-}
 
 // What ends a bare word.
 bool IsPunctuation(char c) {
@@ -86,21 +84,6 @@ bool IsValidUtf8(std::string_view text) {
   return true;
 }
 
-void JsonLexer::SkipSpace() {
-  while (at_ < text_.size() && IsSpace(text_[at_])) ++at_;
-}
-
-bool JsonLexer::Consume(char expected) {
-  if (at_end() || text_[at_] != expected) return false;
-  ++at_;
-  return true;
-}
-
-Status JsonLexer::Expect(char expected) {
-  if (Consume(expected)) return Status::Ok();
-  return Error(std::string("expected '") + expected + "'");
-}
-
 Status JsonLexer::Error(std::string_view what) const {
   std::string message = "bad JSON at byte " + std::to_string(at_) + ": ";
   message += what;
@@ -112,20 +95,31 @@ Status JsonLexer::ReadString(std::string* out) {
   const char quote = Peek();
   if (quote != '"' && quote != '\'') return Error("expected a string");
   ++at_;
-  out->clear();
   bool ascii = true;
+  bool first_run = true;
   while (true) {
     const std::size_t from = at_;
-    while (at_ < text_.size()) {
-      const std::uint8_t kind = kStringClasses[static_cast<unsigned char>(text_[at_])];
+    std::uint8_t seen = 0;
+    std::size_t at = at_;
+    for (const std::string_view text = text_; at < text.size(); ++at) {
+      const std::uint8_t kind = kStringClasses[static_cast<unsigned char>(text[at])];
       if (kind == 1) break;
-      if (kind == 2) ascii = false;
-      ++at_;
+      seen = static_cast<std::uint8_t>(seen | kind);
     }
-    out->append(text_, from, at_ - from);
+    at_ = at;
+    ascii = ascii && seen == 0;
+    if (first_run) {  // most strings have no other
+      out->assign(text_.data() + from, at_ - from);
+    } else {
+      out->append(text_.data() + from, at_ - from);
+    }
     if (at_end()) return Error("a string does not end");
     const char c = text_[at_];
     if (c == quote) break;
+    if (std::exchange(first_run, false)) {
+      // Up to the next quote is a good guess at what will follow.
+      out->reserve(out->size() + std::min(text_.find(quote, at_), text_.size()) - at_);
+    }
     if (c == '\\') {
       TRIAD_RETURN_IF_ERROR(ReadEscape(out));
     } else {  // the other kind of quote

@@ -19,15 +19,24 @@ class JsonLexer {
  public:
   explicit JsonLexer(std::string_view text) : text_(text) {}
 
-  void SkipSpace();
+  void SkipSpace() {
+    while (at_ < text_.size() && IsSpace(text_[at_])) ++at_;
+  }
   bool at_end() const { return at_ == text_.size(); }
   std::size_t position() const { return at_; }
   std::string_view Slice(std::size_t from) const { return text_.substr(from, at_ - from); }
   // The next character; 0 at the end.
   char Peek() const { return at_end() ? '\0' : text_[at_]; }
   // Steps over `expected` when it is next.
-  bool Consume(char expected);
-  Status Expect(char expected);
+  bool Consume(char expected) {
+    if (at_end() || text_[at_] != expected) return false;
+    ++at_;
+    return true;
+  }
+  Status Expect(char expected) {
+    if (Consume(expected)) return Status::Ok();
+    return Error(std::string("expected '") + expected + "'");
+  }
 
   // At a quote of either kind: the text inside, unescaped, checked to be UTF-8. A lone surrogate
   // becomes '?', as Java writes it.
@@ -40,6 +49,9 @@ class JsonLexer {
   Status Error(std::string_view what) const;
 
  private:
+  static bool IsSpace(char c) {
+    return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f';
+  }
   Status ReadEscape(std::string* out);
   Status ReadUnicodeEscape(std::string* out);
   bool ReadHex4(unsigned* out);

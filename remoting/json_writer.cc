@@ -1,5 +1,7 @@
+#include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <iterator>
 
 #include "remoting/json.h"
@@ -25,8 +27,19 @@ void AppendEscaped(char c, std::string* out) {
   out->push_back(kHex[static_cast<unsigned char>(c) & 0xF]);
 }
 
-bool NeedsEscape(char c) {
-  return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\';
+// 1: must be escaped; 2: not ASCII.
+constexpr std::array<std::uint8_t, 256> MakeEscapeClasses() {
+  std::array<std::uint8_t, 256> classes{};
+  for (std::size_t i = 0; i < 0x20; ++i) classes[i] = 1;
+  for (std::size_t i = 0x80; i < 256; ++i) classes[i] = 2;
+  classes['"'] = 1;
+  classes['\\'] = 1;
+  return classes;
+}
+constexpr auto kEscapeClasses = MakeEscapeClasses();
+
+std::uint8_t ClassOf(char c) {
+  return kEscapeClasses[static_cast<unsigned char>(c)];
 }
 
 template <typename Int>
@@ -39,21 +52,21 @@ void AppendNumber(Int value, std::string* out) {
 }  // namespace
 
 void AppendJsonString(std::string_view value, std::string* out) {
-  bool ascii = true;
-  for (const char c : value) ascii = ascii && static_cast<unsigned char>(c) < 0x80;
+  std::uint8_t seen = 0;
+  for (const char c : value) seen = static_cast<std::uint8_t>(seen | ClassOf(c));
   std::string repaired;
-  if (!ascii && !IsValidUtf8(value)) {
+  if ((seen & 2) != 0 && !IsValidUtf8(value)) {
     // A reader refuses the whole text for one such byte; what is lost was not text.
     repaired.assign(value);
     for (char& c : repaired) {
-      if (static_cast<unsigned char>(c) >= 0x80) c = '?';
+      if (ClassOf(c) == 2) c = '?';
     }
     value = repaired;
   }
   out->push_back('"');
   std::size_t from = 0;
-  for (std::size_t at = 0; at < value.size(); ++at) {
-    if (!NeedsEscape(value[at])) continue;
+  for (std::size_t at = 0; (seen & 1) != 0 && at < value.size(); ++at) {
+    if (ClassOf(value[at]) != 1) continue;
     out->append(value, from, at - from);
     AppendEscaped(value[at], out);
     from = at + 1;
