@@ -7,6 +7,7 @@
 #pragma once
 
 #include <deque>
+#include <utility>
 #include <vector>
 
 #include "dledger/raft/types.h"
@@ -28,6 +29,9 @@ struct DiskImage {
 
 class SimDisk {
  public:
+  SimDisk() = default;
+  explicit SimDisk(DiskImage image) : durable_(std::move(image)) {}
+
   const DiskImage& durable() const { return durable_; }
   DiskImage& durable() { return durable_; }
 
