@@ -262,7 +262,8 @@ class Quickstart {
     ++ledger_.answered;
     if (result.ok()) {
       ledger_.acked.insert(n);
-      if (ledger_.killed && ledger_.failover_ms < 0) {
+      // Only a send that began after the kill tells how long nobody could acknowledge.
+      if (ledger_.killed && n >= kMessages / 2 && ledger_.failover_ms < 0) {
         ledger_.failover_ms = static_cast<int>(
             std::chrono::duration_cast<milliseconds>(SteadyClock::now() - ledger_.killed_at)
                 .count());

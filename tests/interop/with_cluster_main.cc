@@ -48,8 +48,10 @@ int Main(int argc, char** argv) {
   app.add_option("--root", root)->required();
   app.add_option("--programs", options.program_dir)->required();
   app.add_option("--set", settings, "key=value for every broker.conf")->expected(1)->take_all();
-  app.add_option("command", command)->required();
-  CLI11_PARSE(app, argc, argv);
+  int own = 1;  // arguments in front of "--"
+  while (own < argc && std::string(argv[own]) != "--") ++own;
+  for (int i = own + 1; i < argc; ++i) command.push_back(argv[i]);
+  CLI11_PARSE(app, own, argv);
 
   char name[] = "/tmp/triad-interop-XXXXXX";
   CHECK(::mkdtemp(name) != nullptr);
