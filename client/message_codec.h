@@ -21,7 +21,7 @@ inline constexpr std::int32_t kCompressed = 0x1;
 inline constexpr std::int32_t kCompressionTypeMask = 0x700;  // 0 and 0x300: zlib
 inline constexpr std::int32_t kBornHostIsV6 = 0x10;
 inline constexpr std::int32_t kStoreHostIsV6 = 0x20;
-inline constexpr std::size_t kMaxInflatedBytes = 64u << 20;
+inline constexpr std::size_t kMaxInflatedBytes = 32u << 20;
 inline constexpr std::string_view kRetryPrefix = "%RETRY%";
 
 using Properties = std::map<std::string, std::string>;

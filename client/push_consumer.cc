@@ -69,7 +69,7 @@ class PushConsumer::State final : public GroupMember,
   void SetListener(MessageListenerOrderly listener) { orderly_ = std::move(listener); }
   Status Start();
   void Shutdown();
-  void SetSuspended(bool suspended);
+  void SetSuspended(bool suspended) { context_->suspended = suspended; }
   std::vector<MessageQueue> AssignedQueues() const;
 
   remoting::ConsumerData Describe() override;
@@ -90,8 +90,10 @@ class PushConsumer::State final : public GroupMember,
 
   std::mutex lifecycle_;
   bool running_ = false;
+  bool started_ = false;
   const std::shared_ptr<QueueTable> table_ = std::make_shared<QueueTable>();
-  ConsumerContextPtr context_;  // set by Start, before anybody else sees this object
+  // Filled by Start, before anybody else sees it.
+  const ConsumerContextPtr context_ = std::make_shared<ConsumerContext>();
   std::shared_ptr<OffsetCommitter> committer_;
   std::unique_ptr<LockKeeper> lock_keeper_;
 
@@ -132,7 +134,8 @@ Status PushConsumer::State::Prepare(ConsumerContext* context) {
 Status PushConsumer::State::Start() {
   std::lock_guard hold(lifecycle_);
   if (running_) return Status::Ok();
-  auto context = std::make_shared<ConsumerContext>();
+  if (started_) return Status::InvalidArgument("a consumer starts once; make a new one");
+  const ConsumerContextPtr& context = context_;
   TRIAD_RETURN_IF_ERROR(Prepare(context.get()));
   std::map<MessageQueue, std::int64_t> local_offsets;
   if (!context->clustering()) {
@@ -143,7 +146,6 @@ Status PushConsumer::State::Start() {
   auto instance = ClientInstance::Attach(options_.client);
   if (!instance.ok()) return instance.status();
   context->instance = *instance;
-  context_ = context;
   Status ready = context->instance->CheckNameServers();
   if (ready.ok()) ready = context->instance->Join(options_.group, weak_from_this());
   if (!ready.ok()) {
@@ -154,6 +156,7 @@ Status PushConsumer::State::Start() {
   context->sender = std::make_unique<Sender>(context->instance.get());
   context->pool = std::make_unique<WorkerPool>(options_.threads, "listener");
   running_ = true;
+  started_ = true;
   Run(std::move(local_offsets));
   return Status::Ok();
 }
@@ -206,11 +209,6 @@ void PushConsumer::State::Shutdown() {
   context_->sender->Close();
   context_->instance->Leave(options_.group);
   context_->instance->Detach();
-}
-
-void PushConsumer::State::SetSuspended(bool suspended) {
-  std::lock_guard hold(lifecycle_);
-  if (context_ != nullptr) context_->suspended = suspended;
 }
 
 std::vector<MessageQueue> PushConsumer::State::AssignedQueues() const {

@@ -1,0 +1,455 @@
+// The concurrent push consumer against a small in-memory cluster over loopback sockets.
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "client/message_codec.h"
+#include "remoting/codes.h"
+#include "tests/unit/client/fake_cluster.h"
+#include "triad/push_consumer.h"
+
+namespace triad::client {
+namespace {
+
+using remoting::Command;
+using std::chrono::milliseconds;
+
+class ConsumerTest : public testing::Test {
+ protected:
+  PushConsumerOptions Options(const std::string& instance = {}) {
+    PushConsumerOptions options;
+    options.client = cluster_.client_options(instance);
+    options.group = "g";
+    options.consume_from = ConsumeFrom::kFirstOffset;
+    options.threads = 4;
+    options.offset_commit_interval = milliseconds(20);
+    options.rebalance_interval = milliseconds(500);
+    return options;
+  }
+
+  // Notes every body; `result` decides.
+  MessageListenerConcurrently Listener(
+      std::function<ConcurrentResult(const ReceivedMessage&)> result = nullptr) {
+    return [this, result](const std::vector<ReceivedMessage>& messages, ConcurrentContext*) {
+      ConcurrentResult verdict = ConcurrentResult::kSuccess;
+      for (const ReceivedMessage& message : messages) {
+        if (result) verdict = result(message);
+        cluster_.Note([&] {
+          bodies_.push_back(message.body);
+          messages_.push_back(message);
+        });
+      }
+      return verdict;
+    };
+  }
+
+  std::unique_ptr<PushConsumer> Start(PushConsumerOptions options,
+                                      MessageListenerConcurrently listener,
+                                      const std::string& expression = "*") {
+    auto consumer = std::make_unique<PushConsumer>(std::move(options));
+    EXPECT_TRUE(consumer->Subscribe("T", expression).ok());
+    consumer->SetListener(std::move(listener));
+    const Status started = consumer->Start();
+    EXPECT_TRUE(started.ok()) << started;
+    return consumer;
+  }
+
+  std::multiset<std::string> Seen() { return {bodies_.begin(), bodies_.end()}; }
+
+  FakeCluster cluster_;
+  std::vector<std::string> bodies_;
+  std::vector<ReceivedMessage> messages_;
+};
+
+TEST_F(ConsumerTest, ConsumesWhatIsThereAndWhatComes) {
+  cluster_.CreateTopic("T", 4);
+  cluster_.Put("T", 0, "a");
+  cluster_.Put("T", 3, "b");
+  const auto consumer = Start(Options(), Listener());
+  ASSERT_TRUE(cluster_.Wait([&] { return bodies_.size() == 2; }));
+  cluster_.Put("T", 1, "c");
+  ASSERT_TRUE(cluster_.Wait([&] { return bodies_.size() == 3; }));
+  EXPECT_EQ(Seen(), (std::multiset<std::string>{"a", "b", "c"}));
+  EXPECT_EQ(consumer->AssignedQueues().size(), 5u);  // four, and the retry topic's one
+}
+
+TEST_F(ConsumerTest, AHeldPullWaitsAtTheBrokerAndDoesNotSpin) {
+  cluster_.CreateTopic("T", 1);
+  const auto consumer = Start(Options(), Listener());
+  cluster_.Put("T", 0, "a");
+  ASSERT_TRUE(cluster_.Wait([&] { return bodies_.size() == 1; }));
+  EXPECT_LE(cluster_.Count(remoting::kPullMessage), 4);
+}
+
+TEST_F(ConsumerTest, CommitsItsOffsetsAndGoesOnThere) {
+  cluster_.CreateTopic("T", 1);
+  for (int i = 0; i < 5; ++i) cluster_.Put("T", 0, std::to_string(i));
+  {
+    const auto consumer = Start(Options(), Listener());
+    ASSERT_TRUE(cluster_.Wait([&] { return cluster_.Offset("g", "T", 0) == 5; }));
+  }
+  cluster_.Put("T", 0, "next");
+  const auto consumer = Start(Options(), Listener());
+  ASSERT_TRUE(cluster_.Wait([&] { return bodies_.size() == 6; }));
+  EXPECT_EQ(bodies_.back(), "next");
+}
+
+TEST_F(ConsumerTest, ShutdownCommitsWhatTheTimerHasNot) {
+  cluster_.CreateTopic("T", 1);
+  cluster_.Put("T", 0, "a");
+  PushConsumerOptions options = Options();
+  options.offset_commit_interval = std::chrono::hours(1);
+  const auto consumer = Start(options, Listener());
+  ASSERT_TRUE(cluster_.Wait([&] { return bodies_.size() == 1; }));
+  EXPECT_EQ(cluster_.Offset("g", "T", 0), std::nullopt);
+  consumer->Shutdown();
+  EXPECT_EQ(cluster_.Offset("g", "T", 0), 1);
+  EXPECT_EQ(cluster_.Count(remoting::kUnregisterClient), 3) << "every peer is told";
+}
+
+TEST_F(ConsumerTest, NeverCommitsPastAMessageThatIsStillConsumed) {
+  cluster_.CreateTopic("T", 1);
+  for (int i = 0; i < 4; ++i) cluster_.Put("T", 0, std::to_string(i));
+  bool hold = true;
+  const auto consumer = Start(Options(), Listener([&](const ReceivedMessage& message) {
+                                if (message.body == "1") cluster_.Wait([&] { return !hold; });
+                                return ConcurrentResult::kSuccess;
+                              }));
+  ASSERT_TRUE(cluster_.Wait([&] { return bodies_.size() == 3; }));
+  ASSERT_TRUE(cluster_.Wait([&] { return cluster_.Offset("g", "T", 0) == 1; }));
+  cluster_.Note([&] { hold = false; });
+  ASSERT_TRUE(cluster_.Wait([&] { return cluster_.Offset("g", "T", 0) == 4; }));
+}
+
+TEST_F(ConsumerTest, WhereToBeginWithoutAStoredOffset) {
+  struct Case {
+    const char* name;
+    ConsumeFrom from;
+    std::vector<std::string> expected;
+  };
+  const Case cases[] = {
+      {"last", ConsumeFrom::kLastOffset, {"new"}},
+      {"first", ConsumeFrom::kFirstOffset, {"old", "new"}},
+      {"timestamp", ConsumeFrom::kTimestamp, {"new"}},  // the fake finds every time at the end
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    FakeCluster cluster;
+    cluster.CreateTopic("T", 1);
+    cluster.Put("T", 0, "old");
+    PushConsumerOptions options = Options();
+    options.client = cluster.client_options();
+    options.consume_from = c.from;
+    std::vector<std::string> bodies;
+    const auto consumer =
+        Start(options, [&](const std::vector<ReceivedMessage>& messages, ConcurrentContext*) {
+          cluster.Note([&] { bodies.push_back(messages.front().body); });
+          return ConcurrentResult::kSuccess;
+        });
+    ASSERT_TRUE(cluster.Wait([&] { return cluster.Count(remoting::kPullMessage) >= 2; }));
+    cluster.Put("T", 0, "new");
+    ASSERT_TRUE(cluster.Wait([&] { return bodies.size() == c.expected.size(); }));
+    EXPECT_EQ(bodies, c.expected);
+  }
+}
+
+TEST_F(ConsumerTest, AnOffsetThatCannotBeToldIsAskedForAgainAndNeverGuessed) {
+  cluster_.CreateTopic("T", 1);
+  cluster_.Put("T", 0, "a");
+  cluster_.Put("T", 0, "b");
+  cluster_.SetOffset("g", "T", 0, 1);
+  int refusals = 0;
+  cluster_.SetHook([&](int, const Command& request, FakeCluster::Script*) {
+    std::optional<Command> answer;
+    if (request.code == remoting::kQueryConsumerOffset && refusals < 3) {
+      ++refusals;
+      answer = Command::ResponseTo(request, 1, "cannot tell");
+    }
+    return answer;
+  });
+  const auto consumer = Start(Options(), Listener());
+  ASSERT_TRUE(cluster_.Wait([&] { return bodies_.size() == 1; }));
+  EXPECT_EQ(bodies_.front(), "b");
+}
+
+TEST_F(ConsumerTest, FiltersByTagTextNotByHash) {
+  cluster_.CreateTopic("T", 1);
+  cluster_.Put("T", 0, "wanted",
+               "TAGS\x01"
+               "Aa\x02");
+  cluster_.Put("T", 0, "same hash",
+               "TAGS\x01"
+               "BB\x02");
+  cluster_.Put("T", 0, "no tag");
+  cluster_.Put("T", 0, "wanted too",
+               "TAGS\x01"
+               "C\x02");
+  const auto consumer = Start(Options(), Listener(), "Aa || C");
+  ASSERT_TRUE(cluster_.Wait([&] { return bodies_.size() == 2; }));
+  EXPECT_EQ(Seen(), (std::multiset<std::string>{"wanted", "wanted too"}));
+  EXPECT_TRUE(cluster_.Wait([&] { return cluster_.Offset("g", "T", 0) == 4; }));
+}
+
+TEST_F(ConsumerTest, FilteredOutMessagesMoveTheOffset) {
+  cluster_.CreateTopic("T", 1);
+  for (int i = 0; i < 3; ++i) cluster_.Put("T", 0, "x", "TAGS\x01other\x02");
+  const auto consumer = Start(Options(), Listener(), "mine");
+  EXPECT_TRUE(cluster_.Wait([&] { return cluster_.Offset("g", "T", 0) == 3; }));
+  EXPECT_TRUE(bodies_.empty());
+}
+
+TEST_F(ConsumerTest, AFailedMessageComesBackUntilItIsADeadLetter) {
+  cluster_.CreateTopic("T", 1);
+  cluster_.Put("T", 0, "poison");
+  cluster_.Put("T", 0, "good");
+  PushConsumerOptions options = Options();
+  options.max_reconsume_times = 2;
+  const auto consumer = Start(options, Listener([](const ReceivedMessage& message) {
+                                return message.body == "poison" ? ConcurrentResult::kReconsumeLater
+                                                                : ConcurrentResult::kSuccess;
+                              }));
+  ASSERT_TRUE(cluster_.Wait([&] { return cluster_.Stored("%DLQ%g").size() == 1; }));
+  EXPECT_EQ(cluster_.Stored("%DLQ%g")[0].body, "poison");
+  std::vector<int> times;
+  for (const ReceivedMessage& message : messages_) {
+    if (message.body != "poison") continue;
+    times.push_back(message.reconsume_times);
+    EXPECT_EQ(message.topic, "T") << "shown under its first topic";
+  }
+  EXPECT_EQ(times, (std::vector<int>{0, 1, 2})) << "one delivery and two retries";
+  EXPECT_TRUE(cluster_.Wait([&] { return cluster_.Offset("g", "T", 0) == 2; }))
+      << "the queue moved on";
+}
+
+TEST_F(ConsumerTest, SendsToTheRetryTopicWhenSendBackIsRefused) {
+  cluster_.CreateTopic("T", 1);
+  cluster_.Put("T", 0, "x", "UNIQ_KEY\x01U\x02");
+  cluster_.SetHook([&](int, const Command& request, FakeCluster::Script*) {
+    std::optional<Command> answer;
+    if (request.code == remoting::kConsumerSendMsgBack) {
+      answer = Command::ResponseTo(request, 1, "look message by offset failed");
+    }
+    return answer;
+  });
+  const auto consumer = Start(Options(), Listener([](const ReceivedMessage& message) {
+                                return message.reconsume_times == 0
+                                           ? ConcurrentResult::kReconsumeLater
+                                           : ConcurrentResult::kSuccess;
+                              }));
+  ASSERT_TRUE(cluster_.Wait([&] { return bodies_.size() == 2; }));
+  const std::vector<StoredMessage> retried = cluster_.Stored("%RETRY%g");
+  ASSERT_EQ(retried.size(), 1u);
+  EXPECT_EQ(retried[0].reconsume_times, 1);
+  const Properties properties = ParseProperties(retried[0].properties);
+  EXPECT_EQ(properties.at("RETRY_TOPIC"), "T");
+  EXPECT_EQ(properties.at("DELAY"), "3");
+  EXPECT_EQ(properties.at("UNIQ_KEY"), "U");
+  EXPECT_FALSE(properties.at("ORIGIN_MESSAGE_ID").empty());
+}
+
+TEST_F(ConsumerTest, AListenerThatThrowsHasFailed) {
+  cluster_.CreateTopic("T", 1);
+  cluster_.Put("T", 0, "x");
+  const auto consumer =
+      Start(Options(), Listener([](const ReceivedMessage& message) -> ConcurrentResult {
+              if (message.reconsume_times == 0) throw std::runtime_error("listener");
+              return ConcurrentResult::kSuccess;
+            }));
+  ASSERT_TRUE(cluster_.Wait([&] { return bodies_.size() == 1; }));
+  EXPECT_EQ(messages_[0].reconsume_times, 1);
+}
+
+TEST_F(ConsumerTest, HandsOverBatchesOfTheSizeAskedFor) {
+  cluster_.CreateTopic("T", 1);
+  for (int i = 0; i < 10; ++i) cluster_.Put("T", 0, std::to_string(i));
+  PushConsumerOptions options = Options();
+  options.consume_batch = 4;
+  std::vector<std::size_t> sizes;
+  const auto consumer =
+      Start(options, [&](const std::vector<ReceivedMessage>& messages, ConcurrentContext*) {
+        cluster_.Note([&] { sizes.push_back(messages.size()); });
+        return ConcurrentResult::kSuccess;
+      });
+  ASSERT_TRUE(cluster_.Wait([&] { return sizes.size() == 3; }));
+  std::sort(sizes.begin(), sizes.end());
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{2, 4, 4}));
+}
+
+TEST_F(ConsumerTest, StopsPullingWhileTooMuchIsCached) {
+  cluster_.CreateTopic("T", 1);
+  for (int i = 0; i < 100; ++i) cluster_.Put("T", 0, std::to_string(i));
+  PushConsumerOptions options = Options();
+  options.max_cached_messages = 10;
+  options.pull_batch = 5;
+  std::int64_t pulled_to = 0;
+  cluster_.SetHook([&](int, const Command& request, FakeCluster::Script*) {
+    if (request.code == remoting::kPullMessage && request.ext.StringOr("topic", "") == "T") {
+      pulled_to = std::max(pulled_to, *request.ext.GetInt64("queueOffset"));
+    }
+    return std::optional<Command>();
+  });
+  bool hold = true;
+  const auto consumer = Start(options, Listener([&](const ReceivedMessage&) {
+                                cluster_.Wait([&] { return !hold; });
+                                return ConcurrentResult::kSuccess;
+                              }));
+  ASSERT_TRUE(cluster_.Wait([&] { return pulled_to == 5; }));
+  ASSERT_TRUE(cluster_.Wait([&] { return cluster_.Count(remoting::kUpdateConsumerOffset) > 0; }));
+  EXPECT_LE(pulled_to, 10);
+  cluster_.Note([&] { hold = false; });
+  EXPECT_TRUE(cluster_.Wait([&] { return bodies_.size() == 100; }));
+}
+
+TEST_F(ConsumerTest, TwoMembersShareTheQueuesAndASurvivorTakesOver) {
+  cluster_.CreateTopic("T", 4);
+  const auto first = Start(Options("one"), Listener());
+  auto second = Start(Options("two"), Listener());
+  cluster_.Notify("g");
+  const auto of_topic = [](const PushConsumer& consumer) {
+    const auto queues = consumer.AssignedQueues();
+    return std::count_if(queues.begin(), queues.end(),
+                         [](const MessageQueue& queue) { return queue.topic == "T"; });
+  };
+  ASSERT_TRUE(cluster_.Wait([&] { return of_topic(*first) == 2 && of_topic(*second) == 2; }));
+  second->Shutdown();
+  cluster_.Notify("g");
+  ASSERT_TRUE(cluster_.Wait([&] { return of_topic(*first) == 4; }));
+  for (int queue = 0; queue < 4; ++queue) cluster_.Put("T", queue, std::to_string(queue));
+  ASSERT_TRUE(cluster_.Wait([&] { return bodies_.size() == 4; }));
+}
+
+TEST_F(ConsumerTest, GoesOnWhenTheLeaderDies) {
+  cluster_.CreateTopic("T", 2);
+  const auto consumer = Start(Options(), Listener());
+  cluster_.Put("T", 0, "before");
+  ASSERT_TRUE(cluster_.Wait([&] { return bodies_.size() == 1; }));
+  cluster_.StopPeer(0);
+  cluster_.SetLeader(1);
+  cluster_.Put("T", 0, "after");
+  cluster_.Put("T", 1, "after");
+  ASSERT_TRUE(cluster_.Wait([&] { return bodies_.size() >= 3; }));
+  EXPECT_TRUE(cluster_.Wait([&] { return cluster_.Offset("g", "T", 0) == 2; }));
+}
+
+TEST_F(ConsumerTest, FollowsTheBrokerWhenItsOffsetIsWrong) {
+  cluster_.CreateTopic("T", 1);
+  cluster_.Put("T", 0, "a");
+  cluster_.SetOffset("g", "T", 0, 100);  // beyond the end: the broker answers 21 with 1
+  const auto consumer = Start(Options(), Listener());
+  ASSERT_TRUE(cluster_.Wait([&] { return cluster_.Offset("g", "T", 0) == 1; }));
+  cluster_.Put("T", 0, "b");
+  ASSERT_TRUE(cluster_.Wait([&] { return bodies_.size() == 1; }));
+  EXPECT_EQ(bodies_[0], "b");
+}
+
+TEST_F(ConsumerTest, ARequestToResetMovesItBack) {
+  cluster_.CreateTopic("T", 1);
+  for (int i = 0; i < 3; ++i) cluster_.Put("T", 0, std::to_string(i));
+  const auto consumer = Start(Options(), Listener());
+  ASSERT_TRUE(cluster_.Wait([&] { return bodies_.size() == 3; }));
+  cluster_.ResetOffset("g", "T", 0, 1);
+  ASSERT_TRUE(cluster_.Wait([&] { return bodies_.size() >= 5; }));
+  EXPECT_EQ(Seen().count("1"), 2u);
+  EXPECT_EQ(Seen().count("2"), 2u);
+}
+
+TEST_F(ConsumerTest, WaitsForATopicThatComesLater) {
+  const auto consumer = Start(Options(), Listener());
+  cluster_.CreateTopic("T", 1);
+  cluster_.Put("T", 0, "a");
+  EXPECT_TRUE(cluster_.Wait([&] { return bodies_.size() == 1; }));
+}
+
+TEST_F(ConsumerTest, SuspendHoldsTheListenerBack) {
+  cluster_.CreateTopic("T", 1);
+  const auto consumer = Start(Options(), Listener());
+  cluster_.Put("T", 0, "a");
+  ASSERT_TRUE(cluster_.Wait([&] { return bodies_.size() == 1; }));
+  consumer->Suspend();
+  cluster_.Put("T", 0, "b");
+  ASSERT_TRUE(cluster_.Wait([&] { return cluster_.Offset("g", "T", 0) == 1; }));
+  EXPECT_EQ(bodies_.size(), 1u);
+  consumer->Resume();
+  EXPECT_TRUE(cluster_.Wait([&] { return bodies_.size() == 2; }));
+}
+
+TEST_F(ConsumerTest, BroadcastingReadsEveryQueueAndKeepsOffsetsInAFile) {
+  char dir[] = "/tmp/triad-client-XXXXXX";
+  ASSERT_NE(mkdtemp(dir), nullptr);
+  cluster_.CreateTopic("T", 2);
+  PushConsumerOptions options = Options();
+  options.model = MessageModel::kBroadcasting;
+  options.broadcast_offset_dir = dir;
+  cluster_.Put("T", 0, "a");
+  cluster_.Put("T", 1, "b");
+  {
+    const auto consumer = Start(options, Listener([](const ReceivedMessage&) {
+                                  return ConcurrentResult::kReconsumeLater;  // no retries here
+                                }));
+    ASSERT_TRUE(cluster_.Wait([&] { return bodies_.size() == 2; }));
+  }
+  cluster_.Put("T", 0, "c");
+  const auto consumer = Start(options, Listener());
+  ASSERT_TRUE(cluster_.Wait([&] { return bodies_.size() == 3; }));
+  EXPECT_EQ(bodies_.back(), "c");
+  EXPECT_EQ(cluster_.Count(remoting::kUpdateConsumerOffset), 0);
+  EXPECT_EQ(cluster_.Count(remoting::kConsumerSendMsgBack), 0);
+  EXPECT_EQ(cluster_.Count(remoting::kGetConsumerListByGroup), 0);
+  std::filesystem::remove_all(dir);
+}
+
+TEST_F(ConsumerTest, RefusesToStartWhenSomethingIsMissing) {
+  struct Case {
+    const char* name;
+    std::function<Status(PushConsumerOptions)> start;
+  };
+  const auto listener = [](const std::vector<ReceivedMessage>&, ConcurrentContext*) {
+    return ConcurrentResult::kSuccess;
+  };
+  const Case cases[] = {
+      {"no listener",
+       [](PushConsumerOptions options) {
+         PushConsumer consumer(options);
+         EXPECT_TRUE(consumer.Subscribe("T").ok());
+         return consumer.Start();
+       }},
+      {"no subscription",
+       [&](PushConsumerOptions options) {
+         PushConsumer consumer(options);
+         consumer.SetListener(MessageListenerConcurrently(listener));
+         return consumer.Start();
+       }},
+      {"no group",
+       [&](PushConsumerOptions options) {
+         options.group = "";
+         PushConsumer consumer(options);
+         EXPECT_TRUE(consumer.Subscribe("T").ok());
+         consumer.SetListener(MessageListenerConcurrently(listener));
+         return consumer.Start();
+       }},
+      {"no thread",
+       [&](PushConsumerOptions options) {
+         options.threads = 0;
+         PushConsumer consumer(options);
+         EXPECT_TRUE(consumer.Subscribe("T").ok());
+         consumer.SetListener(MessageListenerConcurrently(listener));
+         return consumer.Start();
+       }},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    EXPECT_EQ(c.start(Options()).code(), StatusCode::kInvalidArgument);
+  }
+  const auto first = Start(Options(), listener);
+  PushConsumer second(Options());
+  ASSERT_TRUE(second.Subscribe("T").ok());
+  second.SetListener(MessageListenerConcurrently(listener));
+  EXPECT_EQ(second.Start().code(), StatusCode::kAlreadyExists);
+}
+
+}  // namespace
+}  // namespace triad::client
