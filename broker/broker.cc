@@ -13,7 +13,7 @@
 #include "broker/process/advertised_address.h"
 #include "broker/process/banner.h"
 #include "broker/process/machine.h"
-#include "broker/process/store_check.h"
+#include "broker/process/store_claim.h"
 #include "broker/processor/broker_context.h"
 #include "broker/processor/client_processor.h"
 #include "broker/processor/dispatcher.h"
@@ -83,6 +83,7 @@ struct Broker::Parts {
   BannerFacts facts;
   HostPort store_host;
 
+  std::unique_ptr<StoreClaim> claim;  // longer than the store
   // In order of construction; Stop ends their threads in the opposite order of use.
   std::unique_ptr<TimerQueue> timers;
   std::unique_ptr<remoting::Client> client;
@@ -144,8 +145,9 @@ Status Broker::Parts::ChooseAddresses() {
 }
 
 Status Broker::Parts::OpenStore() {
-  TRIAD_RETURN_IF_ERROR(CheckStoreRoot(fs, config.store_root, config.self.value()));
-  TRIAD_RETURN_IF_ERROR(fs.CreateDirs(config.store_root));
+  auto claimed = StoreClaim::Make(fs, config.store_root, config.dledger_group, config.self.value());
+  if (!claimed.ok()) return claimed.status();
+  claim = std::move(claimed.value());
   MessageStoreOptions o;
   o.root_dir = config.store_root;
   o.delay_levels = config.delay_levels;

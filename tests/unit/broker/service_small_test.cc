@@ -1,0 +1,105 @@
+// Timers, the disk guard, rates.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "broker/service/counters.h"
+#include "broker/service/disk_guard.h"
+#include "tests/unit/broker/one_peer.h"
+
+namespace triad::broker {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::AllOf;
+using testing::HasSubstr;
+
+TEST(TimerQueue, TasksRunInOrderOfTheirTime) {
+  TimerQueue timers;
+  std::vector<int> order;
+  std::promise<void> done;
+  timers.Schedule(milliseconds(40), [&] {
+    order.push_back(2);
+    done.set_value();
+  });
+  timers.Schedule(milliseconds(10), [&] { order.push_back(1); });
+  ASSERT_EQ(done.get_future().wait_for(kPatience), std::future_status::ready);
+  EXPECT_EQ(order, (std::vector<int>{1, 2}));
+}
+
+TEST(TimerQueue, ACancelledTaskNeverRuns) {
+  TimerQueue timers;
+  bool ran = false;
+  const auto id = timers.Schedule(milliseconds(20), [&] { ran = true; });
+  EXPECT_TRUE(timers.Cancel(id));
+  EXPECT_FALSE(timers.Cancel(id));
+  std::promise<void> later;
+  timers.Schedule(milliseconds(40), [&] { later.set_value(); });
+  ASSERT_EQ(later.get_future().wait_for(kPatience), std::future_status::ready);
+  EXPECT_FALSE(ran);
+}
+
+TEST(TimerQueue, FullAndStoppedQueuesRefuse) {
+  TimerQueue timers(1);
+  EXPECT_NE(timers.Schedule(seconds(60), [] {}), 0u);
+  EXPECT_EQ(timers.Schedule(seconds(60), [] {}), 0u);
+  timers.Stop();
+  EXPECT_EQ(timers.Schedule(seconds(0), [] {}), 0u);
+}
+
+// A disk with a settable fill.
+class FillableDisk final : public FileSystem {
+ public:
+  Result<Space> GetSpace(const std::string&) override { return space; }
+  Result<std::unique_ptr<File>> Open(const std::string&, OpenFlags) override { return Refuse(); }
+  Status Rename(const std::string&, const std::string&) override { return Refuse(); }
+  Status Remove(const std::string&) override { return Refuse(); }
+  Status CreateDirs(const std::string&) override { return Refuse(); }
+  Status SyncDir(const std::string&) override { return Refuse(); }
+  Result<std::vector<DirEntry>> List(const std::string&) override { return Refuse(); }
+  bool Exists(const std::string&) override { return false; }
+  Space space{1000, 500};
+
+ private:
+  static Status Refuse() { return Status::Unsupported("only space is known of this disk"); }
+};
+
+TEST(DiskGuard, AFullDiskRefusesWithPathUseLimitAndOptionAndRecovers) {
+  FillableDisk disk;
+  DiskGuard guard(disk, "/data/store", 90, /*free_floor_bytes=*/200);
+  guard.Refresh();
+  EXPECT_TRUE(guard.Writable().ok());
+  disk.space.available_bytes = 50;
+  guard.Refresh();
+  const Status full = guard.Writable();
+  EXPECT_EQ(full.code(), StatusCode::kNoSpace);
+  EXPECT_THAT(std::string(full.message()),
+              AllOf(HasSubstr("/data/store"), HasSubstr("95.0%"), HasSubstr("90%"),
+                    HasSubstr("diskSpaceWarningLevelRatio")));
+  disk.space.available_bytes = 500;
+  guard.Refresh();
+  EXPECT_TRUE(guard.Writable().ok());
+}
+
+TEST(DiskGuard, ALargeDiskWithPlentyOfBytesFreeIsNotFull) {
+  FillableDisk disk;
+  disk.space = {1000, 50};
+  DiskGuard guard(disk, "/data/store", 90, /*free_floor_bytes=*/40);
+  guard.Refresh();
+  EXPECT_TRUE(guard.Writable().ok());
+  EXPECT_NEAR(guard.used_ratio(), 0.95, 1e-9);
+}
+
+TEST(RateWindow, TellsTheRatesOfTenSecondsAMinuteAndTenMinutes) {
+  RateWindow window;
+  EXPECT_EQ(window.Text(), "0 0 0");
+  for (int second = 0; second <= 700; ++second) {
+    // 1 per second, and 11 per second during the last 10 seconds
+    window.Sample(TimePoint(seconds(second)), second <= 690 ? second : 690 + (second - 690) * 11);
+  }
+  EXPECT_EQ(window.Text(), "11 2.66667 1.16667");
+}
+
+}  // namespace
+}  // namespace triad::broker
