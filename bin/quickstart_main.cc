@@ -279,13 +279,13 @@ class Quickstart {
     if (!leader.ok()) return leader.status();
     killed_ = *leader;
     const std::string id = cluster_->brokers()[killed_].peer_id;
-    Result<int> ended = cluster_->Signal(killed_, SIGKILL);
-    if (!ended.ok()) return ended.status();
     {
       std::lock_guard hold(ledger_.mutex);
       ledger_.killed = true;
       ledger_.killed_at = SteadyClock::now();
     }
+    Result<int> ended = cluster_->Signal(killed_, SIGKILL);
+    if (!ended.ok()) return ended.status();
     story_.Step("killed the leader " + id + " with SIGKILL, sends go on");
     return Status::Ok();
   }
