@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "dledger/log/segment_file.h"
+
 namespace triad {
 
 using std::chrono::milliseconds;
@@ -204,7 +206,8 @@ void ClusterTest::CheckStored(OrderedLoad* load, const std::string& topic,
 
 namespace {
 
-// name -> content without trailing zeros (how much is prepared ahead may differ).
+// name -> entries, without the head (a peer's own sync marks) and without trailing zeros (how much
+// is prepared ahead may differ).
 std::map<std::string, std::string> SegmentsOf(const std::string& store_dir) {
   std::map<std::string, std::string> segments;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(store_dir)) {
@@ -212,6 +215,7 @@ std::map<std::string, std::string> SegmentsOf(const std::string& store_dir) {
     if (entry.path().string().find("consumequeue") != std::string::npos) continue;
     if (name.size() != 20 || name.find_first_not_of("0123456789") != std::string::npos) continue;
     std::ifstream in(entry.path(), std::ios::binary);
+    in.seekg(static_cast<std::streamoff>(dledger::kSegmentHeadBytes));
     std::string bytes((std::istreambuf_iterator<char>(in)), {});
     while (!bytes.empty() && bytes.back() == '\0') bytes.pop_back();
     if (!bytes.empty()) segments[name] = std::move(bytes);
