@@ -451,9 +451,13 @@ TEST_F(MessageStoreCrashTest, FlushesAndCheckpointsByTimeLeaveAConsistentWhole) 
   Begin();
   Work();
   DeleteAndRecreate();
-  ASSERT_TRUE(signal_.Await([this] {
-    return store_->state().flushed_index() == store_->state().applied_index();
-  }) || store_->state().flushed_index() > LogIndex{0});
+  // More work until a flush has passed this point.
+  const LogIndex here = store_->state().applied_index();
+  for (int i = 0; store_->state().flushed_index() < here; ++i) {
+    ASSERT_LT(i, 10000);
+    Send("U", 1, "w" + std::to_string(i));
+    expected_u_.push_back("w" + std::to_string(i));
+  }
   Close();
   Begin();
   ExpectEverything();
