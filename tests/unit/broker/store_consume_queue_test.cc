@@ -197,6 +197,17 @@ TEST_F(ConsumeQueueTest, TornUnitsBehindTheCheckpointAreCutAtEveryByte) {
   }
 }
 
+TEST_F(ConsumeQueueTest, UnitsThatDoNotFollowInTheLogAreCut) {
+  Fill(q_, 0, 4);
+  ASSERT_TRUE(store_->SyncAll().ok());
+  const std::string path = FilePath("T", 0, kFirstFile);
+  const std::string synced = ReadFile(PosixFileSystem(), path).value();
+  const std::string old_unit = synced.substr(2 * kUnitBytes, kUnitBytes);
+  ASSERT_TRUE(WriteFileAtomically(PosixFileSystem(), path, synced + old_unit).ok());
+  Open(Position(4));
+  ExpectRange(q_, 0, 4);
+}
+
 TEST_F(ConsumeQueueTest, AFileMissingInFrontOfTheCheckpointIsCorruption) {
   const std::int64_t end = 2 * kUnitsPerFile + 5;
   Fill(q_, kUnitsPerFile - 1, end);
