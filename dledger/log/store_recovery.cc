@@ -128,7 +128,7 @@ Status StoreRecovery::Judge() {
     return {};
   }
   LOG(WARNING) << options_.dir << ": cutting a torn tail at position " << tail.position << " ("
-               << stopped << ")";
+               << (stopped.ok() ? "zeros, then remains" : stopped.message()) << ")";
   return CutTornTail(remains);
 }
 
@@ -217,8 +217,10 @@ Status StoreRecovery::SaveVote() {
     LOG(ERROR) << options_.dir << ": the machine was restarted while flushDiskType=ASYNC_FLUSH was "
                << "in force: acknowledged messages behind position " << hint_
                << " may be missing here; this peer begins recovering";
+    record.lost_unsynced = !recovering_;
     recovering_ = true;
   }
+  if (state_ == TailState::kCorrupt) record.lost_unsynced = false;
   record.recovering = recovering_;
   record.written_unsynced = !options_.sync;
   record.boot_id = boot_id;
