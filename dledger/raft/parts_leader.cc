@@ -86,6 +86,7 @@ void Core::Parts::OnAppendResponse(const PeerId& from, const AppendResponse& res
   MaybeConfirmReads();
   replication.SendEntries(*peer, leader_state(), out);
   MaybeCommit();
+  replication.SendCommit(*peer, leader_state(), out);
   MaybeHandOver();
 }
 

@@ -138,7 +138,8 @@ void Replication::Emit(Progress& peer, AppendRequest request, std::size_t bytes,
 }
 
 void Replication::SendCommit(Progress& peer, const LeaderState& leader, Output* output) {
-  if (!peer.replicating || !leader.log.KnowsTermAt(peer.next - 1)) return;
+  if (!peer.replicating || !peer.inflight.empty()) return;
+  if (!leader.log.KnowsTermAt(peer.next - 1)) return;
   if (peer.commit_sent >= std::min(leader.commit_index, peer.next - 1)) return;
   Emit(peer, MakeRequest(peer, peer.next - 1, leader), 0, output);
 }

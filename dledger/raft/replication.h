@@ -82,7 +82,8 @@ class Replication {
   void SendHeartbeat(Progress& peer, const LeaderState& leader, Output* output);
   // All that flow control allows.
   void SendEntries(Progress& peer, const LeaderState& leader, Output* output);
-  // Tells of a grown commit index when no entries are on their way to carry it.
+  // Tells of a grown commit index, unless entries are on their way: under load the next append
+  // carries it.
   void SendCommit(Progress& peer, const LeaderState& leader, Output* output);
   void SendLoaded(Progress& peer, const Loaded& loaded, const LeaderState& leader, Output* output);
 

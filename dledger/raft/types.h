@@ -130,8 +130,9 @@ struct StorageOp {
   std::vector<EntryRef> append;
   std::optional<bool> recovering;  // set or clear the persisted mark
 };
-struct LoadRequest {  // entries the core no longer holds; read them away from the log thread and
-                      // answer with Loaded
+// Entries the core no longer holds; read them away from the log thread and answer with Loaded,
+// always, once (empty when it cannot be done now).
+struct LoadRequest {
   PeerId peer;
   Term term;
   LogIndex from;

@@ -322,6 +322,7 @@ void World::OnRestart(int n) {
   peer(n).paused_until = 0;
   node(n).Start(nemesis_dice_.Next());
   oracle_.OnRestart(n);
+  oracle_.FullScan();
   Push(now_ + nemesis_dice_.Between(1, peer(n).tick_every), EventKind::kTick, n,
        node(n).incarnation() << 32);
 }
