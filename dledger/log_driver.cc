@@ -7,140 +7,13 @@
 #include "dledger/membership_codec.h"
 
 namespace triad::dledger {
-namespace {
-
-constexpr std::chrono::seconds kMissingPeersInterval{5};
-
-std::vector<PeerId> Ids(const std::vector<PeerAddress>& peers) {
-  std::vector<PeerId> ids;
-  for (const PeerAddress& peer : peers) ids.push_back(peer.id);
-  std::sort(ids.begin(), ids.end());
-  return ids;
-}
-
-std::vector<PeerId> Without(std::vector<PeerId> ids, const PeerId& self) {
-  std::erase(ids, self);
-  return ids;
-}
-
-std::string Joined(const std::vector<PeerId>& ids) {
-  std::string text;
-  for (const PeerId& id : ids) text += (text.empty() ? "" : ", ") + id.value();
-  return text;
-}
-
-int Ticks(std::chrono::milliseconds time) {
-  return std::max(1, static_cast<int>(time.count() / kTickMs));
-}
-
-CoreConfig ConfigFor(const NodeOptions& options) {
-  CoreConfig config;
-  config.self = options.self;
-  config.initial_membership.voters = Ids(options.peers);
-  config.heartbeat_ticks = Ticks(options.heartbeat);
-  config.election_ticks_min = Ticks(options.election_min);
-  config.election_ticks_max = Ticks(options.election_max);
-  return config;
-}
-
-bool IsVirgin(const Recovered& recovered) {
-  return recovered.last_index == LogIndex(0) && recovered.hard_state == HardState{} &&
-         !recovered.recovering;
-}
-
-}  // namespace
-
-LogDriver::LogDriver(const NodeOptions& options, const Clock& clock, Recovered recovered,
-                     const LogTail& tail, Application* application, Hands* hands)
-    : options_(options),
-      clock_(clock),
-      recovered_(std::move(recovered)),
-      application_(application),
-      hands_(hands),
-      first_start_(Without(Ids(options.peers), options.self), options.bootstrap_without),
-      tail_(tail),
-      applied_(options.applied) {
-  CHECK(application_ != nullptr);
-  CHECK(hands_ != nullptr);
-  log_clock_.Raise(tail.last_store_time_ms);
-}
-
-LogDriver::~LogDriver() = default;
-
-std::vector<PeerId> LogDriver::OtherPeers() const {
-  return Without(Ids(options_.peers), options_.self);
-}
-
-void LogDriver::Begin() {
-  asked_at_ = clock_.MonoNow();
-  log_clock_.Sample(options_.self, clock_.WallNowMs(), asked_at_);
-  if (IsVirgin(recovered_) && options_.peers.size() > 1) {
-    info_.recovering = false;
-    DecideFirstStart();
-    return;
-  }
-  StartCore();
-}
-
-void LogDriver::DecideFirstStart() {
-  switch (first_start_.decision()) {
-    case FirstStart::Decision::kWait: {
-      const TimePoint now = clock_.MonoNow();
-      if (now - asked_at_ < kMissingPeersInterval) return;
-      asked_at_ = now;
-      LOG(WARNING)
-          << "first start of " << options_.self << ": waiting for "
-          << Joined(first_start_.missing())
-          << ". An empty store may vote only when every peer has answered; when one is gone "
-             "for good, start with --bootstrap-without ID.";
-      return;
-    }
-    case FirstStart::Decision::kRecovering:
-      LOG(WARNING) << "the store of " << options_.self
-                   << " is empty, but another peer has a log: recovering from the group; no vote "
-                      "until that is done";
-      recovered_.recovering = true;
-      break;
-    case FirstStart::Decision::kMayVote:
-      if (options_.applied > LogIndex(0)) {
-        LOG(FATAL) << "this peer's state holds entries up to " << options_.applied
-                   << ", but no peer of the group has a log. Restore the logs from a backup, or "
-                      "start all peers with empty store directories.";
-      }
-      LOG(INFO) << "first start: all peers' stores are empty, a new group begins";
-      break;
-  }
-  StartCore();
-}
-
-void LogDriver::StartCore() {
-  CHECK(core_ == nullptr);
-  if (recovered_.recovering) {
-    recovered_.recovery_nonce = hands_->Random();
-    // On the disk before anything that arrives from now on: the disk thread keeps the order.
-    StorageOp mark;
-    mark.recovering = true;
-    hands_->Store(std::move(mark));
-  }
-  info_.recovering = recovered_.recovering;
-  info_.term = recovered_.hard_state.term;
-  core_ = std::make_unique<Core>(ConfigFor(options_), std::move(recovered_), hands_->Random());
-  core_->set_membership_decoder(&DecodeMembershipEntry);
-  PublishInfo();
-  if (core_->membership().voters != std::vector<PeerId>{options_.self}) return;
-  // The only voter has nobody to wait for.
-  for (int i = 0; i < Ticks(options_.election_max) && core_->role() == Role::kFollower; ++i) {
-    Step(Tick{});
-  }
-}
-
 void LogDriver::OnTicks(int count) {
   const TimePoint now = clock_.MonoNow();
   log_clock_.Sample(options_.self, clock_.WallNowMs(), now);
   reads_.Expire(now);
   ExpireTransfers();
   if (core_ == nullptr) {
-    DecideFirstStart();
+    DecideStart();
     return;
   }
   for (int i = 0; i < count; ++i) Step(Tick{});
@@ -149,8 +22,7 @@ void LogDriver::OnTicks(int count) {
 void LogDriver::OnHello(const Hello& hello) {
   client_addresses_[hello.from] = hello.client_address;
   if (core_ == nullptr) {
-    first_start_.OnAnswer(hello.from, hello.has_log);
-    DecideFirstStart();
+    OnStartAnswer(hello);
     return;
   }
   PublishInfo();
@@ -355,7 +227,7 @@ EntryRef LogDriver::MakeFirst() {
     membership.group_id = hands_->Random();
     payload = EncodeMembership(membership);
     LOG(INFO) << "group '" << options_.group << "' begins with id " << membership.group_id
-              << " and voters " << Joined(membership.voters);
+              << " and voters " << JoinedIds(membership.voters);
   }
   RollIfNeeded(EntryBytes(payload.size()), options_.segment_bytes, &tail_);
   return MakeEntry(core_->term(), type, LogTimeMs(), std::move(payload), &tail_);
@@ -431,31 +303,19 @@ void LogDriver::Fail(const Status& why) {
   for (PendingTransfer& transfer : std::exchange(transfers_, {})) transfer.done(why);
 }
 
-Hello LogDriver::OwnState() const {
-  Hello hello;
-  hello.client_address = options_.client_address;
-  if (core_ == nullptr) return hello;
-  hello.last_index = core_->last_index();
-  hello.recovering = core_->recovering();
-  hello.has_log =
-      core_->last_index() > LogIndex(0) || core_->term() > Term(0) || core_->recovering();
-  return hello;
-}
-
 std::uint64_t LogDriver::group_id() const {
   if (core_ != nullptr) return core_->membership().group_id;
   return recovered_.memberships.empty() ? 0 : recovered_.memberships.back().second.group_id;
 }
 
 std::int64_t LogDriver::LogTimeMs() {
-  const std::vector<PeerId>& voters =
-      core_ != nullptr ? core_->membership().voters : Ids(options_.peers);
+  const std::vector<PeerId>& voters = core_ != nullptr ? core_->membership().voters : StartVoters();
   return log_clock_.Now(voters, clock_.MonoNow());
 }
 
 std::string LogDriver::NotReadyReason() const {
   if (info_.ready) return hands_->IsDiskFull() ? "no disk space for the log" : "";
-  if (core_ == nullptr) return "first start: waiting for " + Joined(first_start_.missing());
+  if (core_ == nullptr) return StartReason();
   if (core_->recovering()) return "recovering: fetching the log from the group";
   if (is_leader()) return "new leader: applying the log";
   if (info_.leader.empty()) return "no leader";
@@ -475,6 +335,8 @@ void LogDriver::FillStatus(NodeStatus* status) const {
   }
   if (core_ == nullptr) {  // not started: what the disk held
     status->last_index = recovered_.last_index;
+    status->commit_index = recovered_.applied;
+    status->voters = StartVoters();
     return;
   }
   status->last_index = core_->last_index();

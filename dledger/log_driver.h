@@ -15,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,7 @@
 #include "dledger/peer/peer_codec.h"
 #include "dledger/raft/core.h"
 #include "dledger/read_queue.h"
+#include "dledger/unsynced_start.h"
 
 namespace triad::dledger {
 
@@ -36,6 +38,9 @@ inline constexpr std::size_t kUnsyncedWritesMax = 16;
 inline constexpr std::size_t kUncommittedBytesMax = 32u << 20;
 inline constexpr std::size_t kUncommittedEntriesMax = 256;
 inline constexpr std::size_t kTransfersMax = 64;
+
+// "a, b"
+std::string JoinedIds(const std::vector<PeerId>& ids);
 
 // What the driver may do to the world. Called on the log thread.
 class Hands {
@@ -54,12 +59,19 @@ class Hands {
 
 class LogDriver {
  public:
-  // `recovered` with applied filled in. All pointers outlive it.
-  LogDriver(const NodeOptions& options, const Clock& clock, Recovered recovered,
-            const LogTail& tail, Application* application, Hands* hands);
+  // What the disk held; `recovered` with applied filled in.
+  struct Found {
+    Recovered recovered;
+    bool lost_unsynced = false;  // LogStore::lost_unsynced
+    LogTail tail;
+  };
+  // All pointers outlive it.
+  LogDriver(const NodeOptions& options, const Clock& clock, Found found, Application* application,
+            Hands* hands);
   ~LogDriver();
 
-  // First call: a peer with a log, or alone, goes on at once; others ask around first.
+  // First call: a peer with a log, or alone, goes on at once; an empty one, and one that lost
+  // un-synced entries, asks around first.
   void Begin();
   void OnTicks(int count);
   void OnHello(const Hello& hello);
@@ -89,8 +101,19 @@ class LogDriver {
     std::function<void(Status)> done;
   };
 
+  // ---- log_driver_start.cc ----
+  bool IsVirgin() const;
+  std::vector<PeerId> StartVoters() const;
+  UnsyncedStart::Answer OwnEnd() const;
+  void OnStartAnswer(const Hello& hello);
+  void DecideStart();
   void DecideFirstStart();
+  void DecideUnsyncedStart();
+  bool IsTimeToNameMissing();
+  std::string StartReason() const;
   void StartCore();
+
+  // ---- log_driver.cc ----
   void Step(Input input);
   void Execute();
   void Record(const StorageOp& op);
@@ -115,7 +138,9 @@ class LogDriver {
   Hands* const hands_;
   std::unique_ptr<Core> core_;  // null until the first start is decided
   FirstStart first_start_;
-  TimePoint asked_at_;  // last line about missing peers
+  std::optional<UnsyncedStart> unsynced_start_;
+  TimePoint begun_at_;
+  TimePoint named_at_;  // last line about missing peers
   Output output_;
 
   LogTail tail_;

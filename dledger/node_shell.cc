@@ -32,7 +32,11 @@ NodeShell::NodeShell(const Clock& clock, NodeOptions options, std::unique_ptr<Lo
       options_(std::move(options)),
       first_index_(recovered.first_index),
       log_(std::move(log)),
-      driver_(options_, clock, std::move(recovered), log_->tail(), application, this),
+      driver_(options_, clock,
+              LogDriver::Found{.recovered = std::move(recovered),
+                               .lost_unsynced = log_->lost_unsynced(),
+                               .tail = log_->tail()},
+              application, this),
       disk_(*log_, options_.sync_flush,
             DiskThread::Events{
                 .on_done =

@@ -39,6 +39,7 @@ class FileLogStore final : public LogStore {
   Status Start(RecoveredStore store);
 
   const Recovered& recovered() const override { return recovered_; }
+  bool lost_unsynced() const override { return lost_unsynced_; }
   LogTail tail() const override { return recovered_tail_; }
 
   Status SaveHardState(const HardState& state) override;
@@ -77,6 +78,7 @@ class FileLogStore final : public LogStore {
   const LogStoreOptions options_;
   const std::unique_ptr<StoreGuard> guard_;
   Recovered recovered_;
+  bool lost_unsynced_ = false;
   LogTail recovered_tail_;
 
   // ---- any thread ----
@@ -116,6 +118,7 @@ Status FileLogStore::Start(RecoveredStore store) {
   recovered_.term_runs = store.outline.term_runs;
   recovered_.memberships = store.outline.memberships;
   recovered_.recovering = vote_.recovering;
+  lost_unsynced_ = vote_.lost_unsynced;
   if (vote_.recovering) {
     recovered_.recovery_nonce = options_.recovery_nonce;
     std::random_device random;
@@ -159,6 +162,7 @@ Status FileLogStore::SaveRecovering(bool recovering) {
   }
   VoteRecord record = vote_;
   record.recovering = recovering;
+  record.lost_unsynced = record.lost_unsynced && recovering;
   return SaveVote(std::move(record));
 }
 

@@ -61,6 +61,9 @@ class LogStore {
   // What Open found; `applied` and `memberships` are filled in from the log (memberships) and by
   // the caller (applied).
   virtual const Recovered& recovered() const = 0;
+  // recovered().recovering only because the machine was restarted under ASYNC_FLUSH: the log is
+  // whole, but acknowledged entries behind its end may be missing. Kept until the mark is cleared.
+  virtual bool lost_unsynced() const = 0;
   virtual LogTail tail() const = 0;  // as recovered; the live tail is the owner's
 
   // ---- disk thread ----

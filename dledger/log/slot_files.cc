@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::uint8_t kRecovering = 1;
 constexpr std::uint8_t kWrittenUnsynced = 2;
+constexpr std::uint8_t kLostUnsynced = 4;
 constexpr std::size_t kCutBytes = 25;
 constexpr std::size_t kHintBytes = 8;
 
@@ -31,7 +32,8 @@ std::string EncodeVote(const VoteRecord& record) {
   std::string out;
   AppendBe64(&out, record.hard_state.term.value());
   out.push_back(static_cast<char>((record.recovering ? kRecovering : 0) |
-                                  (record.written_unsynced ? kWrittenUnsynced : 0)));
+                                  (record.written_unsynced ? kWrittenUnsynced : 0) |
+                                  (record.lost_unsynced ? kLostUnsynced : 0)));
   PutString(record.hard_state.voted_for.value(), &out);
   PutString(record.boot_id, &out);
   return out;
@@ -44,6 +46,7 @@ std::optional<VoteRecord> DecodeVote(std::string_view in) {
   const auto flags = static_cast<std::uint8_t>(in[8]);
   record.recovering = (flags & kRecovering) != 0;
   record.written_unsynced = (flags & kWrittenUnsynced) != 0;
+  record.lost_unsynced = (flags & kLostUnsynced) != 0;
   in.remove_prefix(9);
   std::string voted_for;
   if (!TakeString(&in, &voted_for) || !TakeString(&in, &record.boot_id)) return std::nullopt;

@@ -23,6 +23,7 @@ namespace triad::dledger {
 struct VoteRecord {
   HardState hard_state;
   bool recovering = false;
+  bool lost_unsynced = false;     // recovering for no other reason than a reboot (ASYNC_FLUSH)
   bool written_unsynced = false;  // entries are acknowledged before they are synced
   std::string boot_id;            // of the machine, at the last start
 

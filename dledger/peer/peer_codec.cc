@@ -29,7 +29,9 @@ void ToWire(const Hello& hello, wire::Header* header) {
   out->set_peers(hello.peers);
   out->set_has_log(hello.has_log);
   out->set_last_index(hello.last_index.value());
+  out->set_last_term(hello.last_term.value());
   out->set_recovering(hello.recovering);
+  out->set_lost_unsynced(hello.lost_unsynced);
   out->set_refusal(hello.refusal);
 }
 
@@ -43,7 +45,9 @@ Hello FromWire(const wire::Hello& in) {
   hello.peers = in.peers();
   hello.has_log = in.has_log();
   hello.last_index = LogIndex(in.last_index());
+  hello.last_term = Term(in.last_term());
   hello.recovering = in.recovering();
+  hello.lost_unsynced = in.lost_unsynced();
   hello.refusal = in.refusal();
   return hello;
 }

@@ -34,8 +34,10 @@ struct Hello {
   std::string peers;  // canonical dLegerPeers
   bool has_log = false;
   LogIndex last_index;
+  Term last_term;
   bool recovering = false;
-  std::string refusal;  // answer only: empty = welcome
+  bool lost_unsynced = false;  // recovering, but only for a reboot under ASYNC_FLUSH; undecided
+  std::string refusal;         // answer only: empty = welcome
 };
 
 struct PeerFrame {

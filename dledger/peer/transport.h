@@ -48,8 +48,8 @@ struct TransportOptions {
 class PeerEvents {
  public:
   virtual ~PeerEvents() = default;
-  // This peer's state for a Hello: client_address, has_log, last_index, recovering. The transport
-  // fills in the rest.
+  // This peer's state for a Hello: client_address, has_log, the log's end, recovering. The
+  // transport fills in the rest.
   virtual Hello OwnState() = 0;
   virtual std::uint64_t OwnGroupId() = 0;  // 0 = none yet
   // A handshake with hello.from succeeded, in either direction.

@@ -69,6 +69,24 @@ TEST(NodeAlone, StartsToApplyBehindWhatTheApplicationHolds) {
   EXPECT_EQ(cluster.recorder(0).applied().front()->index, LogIndex(11));
 }
 
+TEST(NodeAlone, TellsBeforeItsStartWhatTheLogHolds) {
+  Cluster cluster(1);
+  cluster.StartAll();
+  CommitMany(cluster, 0, 20);
+  const LogIndex last = cluster.recorder(0).applied().back()->index;
+  cluster.Stop(0);
+  Board board;
+  Recorder recorder(board);
+  const Result<std::unique_ptr<Node>> opened =
+      Node::Open(PosixFileSystem(), SystemClock(), cluster.options(0), &recorder);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  const NodeStatus status = opened.value()->status();
+  EXPECT_EQ(status.first_index, LogIndex(1));
+  EXPECT_GE(status.last_index, last);
+  EXPECT_NE(status.group_id, 0u);
+  EXPECT_TRUE(opened.value()->ReadRange(LogIndex(1), last + 1, 1u << 20).ok());
+}
+
 TEST(NodeAlone, RefusesAStateThatIsAheadOfTheLog) {
   Cluster cluster(1);
   cluster.options(0).applied = LogIndex(7);

@@ -9,6 +9,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <future>
 
 namespace triad::dledger {
@@ -114,6 +115,11 @@ std::uint16_t FreePort() {
   return ntohs(address.sin_port);
 }
 
+Result<std::unique_ptr<File>> BootFileSystem::Open(const std::string& path, OpenFlags flags) {
+  const bool is_boot_id = path == "/proc/sys/kernel/random/boot_id";
+  return PosixFileSystem().Open(is_boot_id ? boot_id_path_ : path, flags);
+}
+
 Cluster::Cluster(std::size_t peers) : members_(peers) {
   std::vector<PeerAddress> list;
   for (std::size_t i = 0; i < peers; ++i) {
@@ -131,6 +137,9 @@ Cluster::Cluster(std::size_t peers) : members_(peers) {
     options.segment_bytes = 1u << 20;
     options.cache_bytes = 4u << 20;
     options.prepare_bytes = 1u << 20;
+    members_[i].boot_id_path = options.dir + ".boot_id";
+    members_[i].fs = std::make_unique<BootFileSystem>(members_[i].boot_id_path);
+    std::ofstream(members_[i].boot_id_path) << "boot 1";
   }
 }
 
@@ -144,7 +153,7 @@ Status Cluster::Start(std::size_t i) {
   member.recorder = std::make_unique<Recorder>(board_);
   std::filesystem::create_directories(member.options.dir);
   Result<std::unique_ptr<Node>> opened =
-      Node::Open(PosixFileSystem(), SystemClock(), member.options, member.recorder.get());
+      Node::Open(*member.fs, SystemClock(), member.options, member.recorder.get());
   if (!opened.ok()) return opened.status();
   member.node = std::move(opened).value();
   return member.node->Start();
@@ -166,6 +175,20 @@ void Cluster::Stop(std::size_t i) {
 void Cluster::Wipe(std::size_t i) {
   CHECK(!is_running(i));
   std::filesystem::remove_all(members_[i].options.dir);
+}
+
+void Cluster::Reboot(const std::vector<std::size_t>& which) {
+  for (const std::size_t i : which) {
+    const std::string& dir = members_[i].options.dir;
+    std::filesystem::copy(dir, dir + ".image", std::filesystem::copy_options::recursive);
+  }
+  for (std::size_t i = 0; i < size(); ++i) Stop(i);
+  for (const std::size_t i : which) {
+    const std::string& dir = members_[i].options.dir;
+    std::filesystem::remove_all(dir);
+    std::filesystem::rename(dir + ".image", dir);
+    std::ofstream(members_[i].boot_id_path) << "boot 2";
+  }
 }
 
 std::optional<std::size_t> Cluster::Leader() {

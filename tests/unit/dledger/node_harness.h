@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "common/file_system.h"
 #include "dledger/node.h"
 
 namespace triad::dledger {
@@ -74,6 +75,30 @@ class TempDir {
 // A port of 127.0.0.1 that was free a moment ago.
 std::uint16_t FreePort();
 
+// The machine's file system, but for the boot id, which a test decides.
+class BootFileSystem : public FileSystem {
+ public:
+  explicit BootFileSystem(std::string boot_id_path) : boot_id_path_(std::move(boot_id_path)) {}
+
+  Result<std::unique_ptr<File>> Open(const std::string& path, OpenFlags flags) override;
+  Status Rename(const std::string& from, const std::string& to) override {
+    return PosixFileSystem().Rename(from, to);
+  }
+  Status Remove(const std::string& path) override { return PosixFileSystem().Remove(path); }
+  Status CreateDirs(const std::string& path) override { return PosixFileSystem().CreateDirs(path); }
+  Status SyncDir(const std::string& path) override { return PosixFileSystem().SyncDir(path); }
+  Result<std::vector<DirEntry>> List(const std::string& path) override {
+    return PosixFileSystem().List(path);
+  }
+  Result<Space> GetSpace(const std::string& path) override {
+    return PosixFileSystem().GetSpace(path);
+  }
+  bool Exists(const std::string& path) override { return PosixFileSystem().Exists(path); }
+
+ private:
+  const std::string boot_id_path_;
+};
+
 class Cluster {
  public:
   explicit Cluster(std::size_t peers);
@@ -84,6 +109,8 @@ class Cluster {
   void StartAll();
   void Stop(std::size_t i);
   void Wipe(std::size_t i);  // stopped: an empty directory
+  // As if the machines of `which` had been switched off just now and on again; all peers stop.
+  void Reboot(const std::vector<std::size_t>& which);
 
   bool is_running(std::size_t i) const { return members_[i].node != nullptr; }
   Node& node(std::size_t i) { return *members_[i].node; }
@@ -107,6 +134,8 @@ class Cluster {
  private:
   struct Member {
     NodeOptions options;
+    std::unique_ptr<BootFileSystem> fs;
+    std::string boot_id_path;
     std::unique_ptr<Recorder> recorder;
     std::unique_ptr<Node> node;
   };

@@ -9,6 +9,7 @@
 #include "dledger/membership_codec.h"
 #include "dledger/peer/peer_address.h"
 #include "dledger/read_queue.h"
+#include "dledger/unsynced_start.h"
 
 namespace triad::dledger {
 namespace {
@@ -118,6 +119,74 @@ TEST(FirstStart, ButHearsThemWhenTheyHaveALog) {
   start.OnAnswer(kB, false);
   start.OnAnswer(kC, true);
   EXPECT_EQ(start.decision(), FirstStart::Decision::kRecovering);
+}
+
+// ---- start after reboots under ASYNC_FLUSH ----
+
+UnsyncedStart::Answer Rebooted(std::uint64_t term, std::uint64_t last) {
+  UnsyncedStart::Answer answer;
+  answer.lost_unsynced = true;
+  answer.last_term = Term(term);
+  answer.last_index = LogIndex(last);
+  return answer;
+}
+UnsyncedStart::Answer Whole() {
+  UnsyncedStart::Answer answer;
+  answer.is_whole = true;
+  return answer;
+}
+
+TEST(UnsyncedStart, RecoversAsSoonAsAMajorityMissesNothing) {
+  UnsyncedStart start(kA, {kA, kB, kC}, Rebooted(5, 9));
+  start.OnAnswer(kB, Whole());
+  EXPECT_EQ(start.decision(false), UnsyncedStart::Decision::kWait);
+  start.OnAnswer(kC, Whole());
+  EXPECT_EQ(start.decision(false), UnsyncedStart::Decision::kRecover);
+}
+
+TEST(UnsyncedStart, TheLongestLogsOfAllMakeTheMajority) {
+  const std::map<PeerId, UnsyncedStart::Answer> all = {
+      {kA, Rebooted(5, 9)}, {kB, Rebooted(4, 99)}, {kC, Rebooted(5, 10)}};
+  std::map<PeerId, UnsyncedStart::Decision> decided;
+  for (const auto& [self, own] : all) {
+    UnsyncedStart start(self, {kA, kB, kC}, own);
+    for (const auto& [peer, answer] : all) start.OnAnswer(peer, answer);
+    decided[self] = start.decision(false);
+  }
+  EXPECT_EQ(decided[kA], UnsyncedStart::Decision::kGoOn);
+  EXPECT_EQ(decided[kB], UnsyncedStart::Decision::kRecover);
+  EXPECT_EQ(decided[kC], UnsyncedStart::Decision::kGoOn);
+}
+
+TEST(UnsyncedStart, OneWholePeerNeedsOneMore) {
+  UnsyncedStart longer(kA, {kA, kB, kC}, Rebooted(5, 9));
+  longer.OnAnswer(kB, Rebooted(5, 8));
+  longer.OnAnswer(kC, Whole());
+  EXPECT_EQ(longer.decision(false), UnsyncedStart::Decision::kGoOn);
+  UnsyncedStart shorter(kB, {kA, kB, kC}, Rebooted(5, 8));
+  shorter.OnAnswer(kA, Rebooted(5, 9));
+  shorter.OnAnswer(kC, Whole());
+  EXPECT_EQ(shorter.decision(false), UnsyncedStart::Decision::kRecover);
+}
+
+TEST(UnsyncedStart, GivesUpASilentPeerOnlyAfterPatience) {
+  UnsyncedStart start(kA, {kA, kB, kC}, Rebooted(5, 9));
+  start.OnAnswer(kB, Rebooted(5, 8));
+  EXPECT_EQ(start.decision(false), UnsyncedStart::Decision::kWait);
+  EXPECT_EQ(start.decision(true), UnsyncedStart::Decision::kGoOn);
+}
+
+TEST(UnsyncedStart, NeverGoesOnWithoutAMajority) {
+  UnsyncedStart start(kA, {kA, kB, kC}, Rebooted(5, 9));
+  EXPECT_EQ(start.decision(true), UnsyncedStart::Decision::kWait);
+  start.OnAnswer(kB, UnsyncedStart::Answer{});  // empty or damaged
+  start.OnAnswer(kC, UnsyncedStart::Answer{});
+  EXPECT_EQ(start.decision(true), UnsyncedStart::Decision::kRecover);
+}
+
+TEST(UnsyncedStart, TheOnlyVoterGoesOn) {
+  EXPECT_EQ(UnsyncedStart(kA, {kA}, Rebooted(1, 1)).decision(false),
+            UnsyncedStart::Decision::kGoOn);
 }
 
 // ---- window ----

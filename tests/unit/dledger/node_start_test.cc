@@ -93,6 +93,57 @@ TEST(NodeStart, APeerWithAnotherGroupsLogIsRefused) {
   EXPECT_FALSE(first.recorder(2).has_applied("without the stranger"));
 }
 
+TEST(NodeStart, AMachineRestartedUnderAsyncFlushRecoversFromTheOthers) {
+  Cluster cluster(3);
+  for (std::size_t i = 0; i < 3; ++i) cluster.options(i).sync_flush = false;
+  cluster.StartAll();
+  cluster.Commit("before");
+  cluster.Reboot({1});
+  cluster.StartAll();
+  cluster.Commit("after");
+  const std::vector<LeaderInfo> changes = cluster.recorder(1).changes();
+  ASSERT_FALSE(changes.empty());
+  EXPECT_TRUE(changes.front().recovering);
+  EXPECT_TRUE(cluster.board().Await([&] { return !cluster.node(1).leader_info().recovering; }));
+}
+
+TEST(NodeStart, WhenAllMachinesRestartedUnderAsyncFlushTheGroupGoesOn) {
+  Cluster cluster(3);
+  for (std::size_t i = 0; i < 3; ++i) cluster.options(i).sync_flush = false;
+  cluster.StartAll();
+  cluster.Commit("before");
+  cluster.Reboot({0, 1, 2});
+  cluster.StartAll();
+  EXPECT_TRUE(cluster.AwaitAppliedByAll("before"));
+  cluster.Commit("after");
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_TRUE(cluster.board().Await([&] { return !cluster.node(i).leader_info().recovering; }));
+  }
+}
+
+TEST(NodeStart, ALoneMachineRestartedUnderAsyncFlushGoesOn) {
+  Cluster cluster(1);
+  cluster.options(0).sync_flush = false;
+  cluster.StartAll();
+  cluster.Commit("before");
+  cluster.Reboot({0});
+  cluster.StartAll();
+  cluster.Commit("after");
+  EXPECT_TRUE(cluster.recorder(0).has_applied("before"));
+}
+
+TEST(NodeStart, AMachineRestartedUnderSyncFlushMissesNothing) {
+  Cluster cluster(3);
+  cluster.StartAll();
+  cluster.Commit("before");
+  cluster.Reboot({0, 1, 2});
+  cluster.StartAll();
+  cluster.Commit("after");
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (const LeaderInfo& info : cluster.recorder(i).changes()) EXPECT_FALSE(info.recovering);
+  }
+}
+
 TEST(NodeStart, ADifferentPeerListIsOnlyAWarning) {
   Cluster cluster(3);
   // n2 knows n0 by a name.

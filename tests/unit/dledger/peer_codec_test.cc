@@ -116,7 +116,9 @@ TEST(PeerCodec, AHelloKeepsItsFields) {
   was.peers = "n0-a:1;n1-b:2";
   was.has_log = true;
   was.last_index = LogIndex(5);
+  was.last_term = Term(4);
   was.recovering = true;
+  was.lost_unsynced = true;
   was.refusal = "because";
   PeerFrame sent;
   sent.body = was;
@@ -131,7 +133,9 @@ TEST(PeerCodec, AHelloKeepsItsFields) {
   EXPECT_EQ(is.peers, was.peers);
   EXPECT_TRUE(is.has_log);
   EXPECT_EQ(is.last_index, was.last_index);
+  EXPECT_EQ(is.last_term, was.last_term);
   EXPECT_TRUE(is.recovering);
+  EXPECT_TRUE(is.lost_unsynced);
   EXPECT_EQ(is.refusal, was.refusal);
 }
 
