@@ -36,7 +36,8 @@ constexpr char kUsage[] =
     "  -n, --namesrvAddr LIST        name servers, host:port;host:port; wins over the file\n"
     "  -p, --printConfigItem         print every setting and exit\n"
     "  -m, --printImportantConfig    print the important settings and exit\n"
-    "      --check                   check the configuration file and exit\n"
+    "      --check                   check the configuration file and exit; unknown keys count as "
+    "wrong\n"
     "      --bootstrap-without IDS   first start of a group without these members (n2 or n1;n2),\n"
     "                                which are known to be gone for good\n"
     "      --log_dir DIR             write DIR/broker.log instead of standard error\n"
@@ -140,6 +141,10 @@ int Main() {
   }
   if (FLAGS_check) {
     for (const std::string& note : loaded->notes) std::cout << note << "\n";
+    if (loaded->unknown_keys > 0) {
+      std::cerr << "mqbroker: " << loaded->unknown_keys << " keys are unknown\n";
+      return 1;
+    }
     std::cout << "the configuration is good\n";
     return 0;
   }

@@ -115,6 +115,7 @@ struct LoadedBrokerConfig {
   BrokerConfig config;
   std::vector<std::string> faults;    // ready to print; not empty: refuse to start
   std::vector<std::string> warnings;  // ready to print
+  std::size_t unknown_keys = 0;       // each is one of the warnings
   std::vector<std::string> notes;     // ready to print, quiet: accepted without effect, aliases
 };
 struct BrokerConfigSource {

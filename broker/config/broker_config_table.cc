@@ -94,11 +94,15 @@ void AddStore(Table* t) {
                "ASYNC_FLUSH: when a majority has written it (the original's default)",
        .important = true});
   t->Int("fileReservedTime", &BrokerConfig::file_reserved_hours,
-         {.help = "hours that messages are kept", .min = 1, .max = 1000000, .unit = "hours"});
+         {.help =
+              "checked; this version deletes no messages (a full disk refuses new ones, see below)",
+          .min = 1,
+          .max = 1000000,
+          .unit = "hours"});
   t->Text("deleteWhen", &BrokerConfig::delete_when,
-          {.help = "hours of day at which expired segments may go, separated by ;"});
+          {.help = "checked; this version deletes no messages"});
   t->Int("diskMaxUsedSpaceRatio", &BrokerConfig::disk_max_used_percent,
-         {.help = "use of the disk above which expired segments go at any hour",
+         {.help = "checked; this version deletes no messages",
           .min = 10,
           .max = 95,
           .unit = "percent"});

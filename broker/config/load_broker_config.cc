@@ -77,6 +77,7 @@ class Loader {
     properties_ = std::move(parsed.value());
     ConfigReport report = BrokerConfigTable().Apply(properties_, source_.file, &config());
     for (const ConfigFault& fault : report.faults) loaded_.faults.push_back(fault.ToString());
+    loaded_.unknown_keys = report.unknown.size();
     std::string aliases;
     for (std::string& warning : report.warnings) {
       const auto at = warning.find(" is read as ");

@@ -3,6 +3,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -72,6 +73,7 @@ struct ForwardingGate::Shared : std::enable_shared_from_this<Shared> {
   void RouteAllParked();
   void AnswerLate(const ItemPtr& item) const;
   void AnswerUnknown(const ItemPtr& item) const;
+  std::string LeaderText() const;
   std::uint64_t Generation() const {
     const std::lock_guard lock(mutex);
     return generation;
@@ -82,6 +84,7 @@ struct ForwardingGate::Shared : std::enable_shared_from_this<Shared> {
   TimerQueue& timers;
   remoting::Client& client;
 
+  std::atomic<bool> ready{false};  // info.ready, for the common case
   mutable std::mutex mutex;
   dledger::LeaderInfo info;
   std::uint64_t generation = 0;             // of `info`
@@ -94,6 +97,10 @@ struct ForwardingGate::Shared : std::enable_shared_from_this<Shared> {
 void ForwardingGate::Shared::Route(const ItemPtr& item) {
   if (clock.MonoNow() >= item->deadline) {
     AnswerLate(item);
+    return;
+  }
+  if (ready.load(std::memory_order_acquire)) {
+    RunHere(item);
     return;
   }
   dledger::LeaderInfo now;
@@ -218,7 +225,16 @@ void ForwardingGate::Shared::RouteAllParked() {
 }
 
 void ForwardingGate::Shared::AnswerLate(const ItemPtr& item) const {
-  if (item->policy.late) item->reply(item->policy.late(*item->request));
+  if (!item->policy.late) return;  // silence
+  remoting::Command response = item->policy.late(*item->request);
+  response.remark += "; " + LeaderText();
+  item->reply(std::move(response));
+}
+
+std::string ForwardingGate::Shared::LeaderText() const {
+  const std::lock_guard lock(mutex);
+  if (info.leader.empty()) return "nobody leads the group";
+  return info.leader.value() + " leads in term " + std::to_string(info.term.value());
 }
 
 void ForwardingGate::Shared::AnswerUnknown(const ItemPtr& item) const {
@@ -240,6 +256,7 @@ void ForwardingGate::OnLeaderChange(const dledger::LeaderInfo& info) {
   {
     const std::lock_guard lock(shared_->mutex);
     shared_->info = info;
+    shared_->ready.store(info.ready, std::memory_order_release);
     ++shared_->generation;
     if (shared_->parked.empty()) return;
   }
@@ -272,13 +289,6 @@ void ForwardingGate::Route(RequestPtr request, Reply reply, Policy policy, Handl
 std::size_t ForwardingGate::held() const {
   const std::lock_guard lock(shared_->mutex);
   return shared_->parked.size();
-}
-
-std::string ForwardingGate::LeaderText() const {
-  const std::lock_guard lock(shared_->mutex);
-  const dledger::LeaderInfo& info = shared_->info;
-  if (info.leader.empty()) return "nobody leads the group";
-  return info.leader.value() + " leads in term " + std::to_string(info.term.value());
 }
 
 }  // namespace triad::broker

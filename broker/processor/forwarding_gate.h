@@ -39,8 +39,6 @@ class ForwardingGate : public LeaderGate {
   void Route(RequestPtr request, Reply reply, Policy policy, Handler local) override;
 
   std::size_t held() const;
-  // Who leads, in words: for remarks and logs.
-  std::string LeaderText() const;
 
  private:
   struct Shared;

@@ -227,6 +227,10 @@ TEST(BrokerConfig, AHeartbeatNearTheElectionTimeoutIsWarnedOf) {
               HasSubstr("dLegerElectionTimeoutMs"));
 }
 
+TEST(BrokerConfig, UnknownKeysAreCounted) {
+  EXPECT_EQ(LoadText("brokerIp1=a\nuseEpollNativeSelector=true\nbrokerName=b\n").unknown_keys, 1u);
+}
+
 TEST(GroupMembers, RefusalsShowTheItemAndTheForm) {
   struct Case {
     const char* name;

@@ -174,6 +174,7 @@ TEST(ForwardingGate, TheEndOfTheBudgetIsAnsweredWithTheCodeOfTheFamily) {
   const Command answer = n0.Ask(kWork)->Next();
   EXPECT_EQ(answer.code, 14);
   EXPECT_NE(answer.remark.find("50 ms"), std::string::npos);
+  EXPECT_NE(answer.remark.find("nobody leads the group"), std::string::npos);
   n0.Leads();
   EXPECT_EQ(n0.served(), 0u);  // what is past its budget is never done
 }
