@@ -13,9 +13,10 @@ dir=${TRIAD_TRY_DIR:-/tmp/rmqstore}
 programs=${TRIAD_BUILD:-$root/build/release}/bin
 namesrv=127.0.0.1:9876
 
+# Its first words are mqnamesrv's or mqbroker's, then (after exec) triad-namesrv's or triad-broker's.
 running() { # name
-  pid=$(cat "$dir/$1.pid" 2>/dev/null) && [ -n "$pid" ] && [ -d "/proc/$pid" ] &&
-    case "$(readlink "/proc/$pid/exe")" in */triad-*) true ;; *) false ;; esac
+  pid=$(cat "$dir/$1.pid" 2>/dev/null) && [ -n "$pid" ] && [ -r "/proc/$pid/cmdline" ] &&
+    tr '\0' ' ' <"/proc/$pid/cmdline" | grep -q -e 'bin/mq' -e 'bin/triad-'
 }
 
 start_one() { # name command...
