@@ -6,7 +6,10 @@ target_compile_options(triad_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshado
 # Asio, for shell .cc files only (never in a header of another folder).
 add_library(triad_asio INTERFACE)
 target_include_directories(triad_asio SYSTEM INTERFACE ${ASIO_INCLUDE})
-target_compile_definitions(triad_asio INTERFACE ASIO_STANDALONE ASIO_NO_DEPRECATED)
+# Asio finds aligned_alloc only when a header of libstdc++ came before it: set, or its allocator
+# differs from file to file (malloc here, operator delete there).
+target_compile_definitions(triad_asio INTERFACE ASIO_STANDALONE ASIO_NO_DEPRECATED
+  ASIO_HAS_STD_ALIGNED_ALLOC=1)
 target_link_libraries(triad_asio INTERFACE Threads::Threads)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")  # libstdc++'s coroutines under clang 14
   target_compile_options(triad_asio INTERFACE -D__cpp_impl_coroutine=201902L -Wno-builtin-macro-redefined)
