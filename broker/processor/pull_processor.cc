@@ -349,7 +349,13 @@ void PullProcessor::AskLeader(const PullPtr& pull) {
     return response;
   };
   context_.gate.Route(std::move(request), pull->reply, std::move(policy),
-                      [this](RequestPtr again, Reply reply) { OnPull(again, reply); });
+                      [this](RequestPtr again, Reply reply) {
+                        if (Leads()) {
+                          OnPull(again, reply);
+                        } else {  // the gate has not heard yet that this peer was deposed
+                          reply(NotLeaderResponse(again->command));
+                        }
+                      });
 }
 
 void PullProcessor::Answer(const Pull& pull, std::int32_t code, QueueOffset next, QueueRange range,

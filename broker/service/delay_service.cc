@@ -198,6 +198,11 @@ bool DelayService::Shared::Take(const QueueUnit& unit, std::size_t* bytes, Due* 
 void DelayService::Shared::Submit(std::size_t index, std::uint64_t of, Due due) {
   // No deadline: a second proposal while the fate of the first is open would deliver twice.
   due.proposal.deadline = TimePoint::max();
+  {
+    const std::lock_guard hold(mutex);
+    if (of != generation) return;
+    due.proposal.only_in = term;  // the progress that it was collected from is that term's
+  }
   due.proposal.done = [self = shared_from_this(), index, of](const AppendOutcome& outcome) {
     if (outcome.status.ok()) {
       self->EndStep(index, of, std::chrono::milliseconds(0));

@@ -29,11 +29,12 @@ struct LockService::Shared : std::enable_shared_from_this<Shared> {
     ClientId client;
     std::uint64_t token = 0;
     TimePoint renewed;
-    bool settled = false;  // its grant is committed; else tentative: on its way or unknown
+    bool settled = false;  // its grant is committed and not being released; else tentative
     bool live(TimePoint now) const { return now - renewed < kLockLease; }
   };
   // What one request may get.
   struct Decision {
+    Term term;                         // in which it was decided, and alone counts
     std::vector<LockOutcome> grants;   // to be committed
     std::vector<GroupQueue> renewals;  // held already: to be confirmed
     Status refused;                    // not OK: nothing was decided
@@ -46,10 +47,6 @@ struct LockService::Shared : std::enable_shared_from_this<Shared> {
   void Settle(Term at, const std::vector<LockOutcome>& grants, const AppendOutcome& outcome);
   std::vector<Held> HeldOf(const GroupName& group, const ClientId& client,
                            const std::vector<TopicQueue>& queues);
-  Term CurrentTerm() {
-    const std::lock_guard lock(mutex);
-    return term;
-  }
 
   const Clock& clock;
   Appender& appender;
@@ -74,6 +71,7 @@ LockService::Shared::Decision LockService::Shared::Decide(const GroupName& group
     decision.refused = Status::NotLeader("this peer grants no locks");
     return decision;
   }
+  decision.term = term;
   for (const TopicQueue& queue : queues) {
     const GroupQueue key{group, queue};
     const auto found = leases.find(key);
@@ -118,8 +116,8 @@ void LockService::Shared::Grant(const GroupName& group, const ClientId& client,
   Proposal proposal;
   proposal.command.locks = decision.grants;
   proposal.deadline = deadline;
-  const Term at = CurrentTerm();
-  proposal.done = [self, at, grants = std::move(decision.grants),
+  proposal.only_in = decision.term;
+  proposal.done = [self, at = decision.term, grants = std::move(decision.grants),
                    finish](const AppendOutcome& outcome) {
     self->Settle(at, grants, outcome);
     finish(outcome.status);  // a commit confirms the leadership as well as a ReadIndex
@@ -224,6 +222,8 @@ void LockService::Unlock(const GroupName& group, const ClientId& client,
         const auto found = shared->leases.find({group, queue});
         if (found == shared->leases.end() || found->second.client != client) continue;
         proposal.command.locks.push_back({found->first, ClientId(), found->second.token});
+        // Nothing to renew any more: who asks again meanwhile gets a grant of its own.
+        found->second.settled = false;
       }
     }
     if (at == Term{}) {
@@ -234,6 +234,7 @@ void LockService::Unlock(const GroupName& group, const ClientId& client,
       done(Status::Ok());
       return;
     }
+    proposal.only_in = at;
     proposal.done = [shared, at, released = proposal.command.locks,
                      done](const AppendOutcome& outcome) {
       if (outcome.status.ok()) {

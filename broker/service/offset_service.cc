@@ -23,6 +23,10 @@ std::chrono::milliseconds Until(TimePoint deadline, TimePoint now) {
                   std::chrono::milliseconds(1));
 }
 
+Status Stale() {
+  return Status::PermissionDenied("the queue is locked by another consumer since");
+}
+
 }  // namespace
 
 struct OffsetService::Shared : std::enable_shared_from_this<Shared> {
@@ -37,15 +41,21 @@ struct OffsetService::Shared : std::enable_shared_from_this<Shared> {
   using Table = std::map<GroupQueue, Pending>;
   // A command on its way into the log.
   struct Batch {
+    StateCommand command;
     std::vector<std::vector<Done>> waiters;  // one list per commit of the command
     std::vector<Done> after;                 // called once its outcome is known
+    bool submitting = true;                  // its outcome waits until no lock is held
+    std::optional<AppendOutcome> early;      // came while submitting
   };
   using BatchPtr = std::shared_ptr<Batch>;
+  using Batches = std::vector<BatchPtr>;
 
   void FlushAll();
-  void ProposeAll(Table table, Done after);
-  void Propose(StateCommand command, const BatchPtr& batch);
-  void OnOutcome(const BatchPtr& batch, const AppendOutcome& outcome);
+  Batches PutInFlight(Table table);
+  void Submit(const Batches& batches);
+  void Conclude(const Batches& batches);
+  void OnOutcome(const BatchPtr& batch, AppendOutcome outcome);
+  void Answer(const BatchPtr& batch, const AppendOutcome& outcome);
 
   const Options options;
   const Clock& clock;
@@ -54,7 +64,10 @@ struct OffsetService::Shared : std::enable_shared_from_this<Shared> {
   const ReplicatedState& state;
   LeaderReads& reads;
 
-  std::mutex mutex;
+  // Held from taking commits out until they are submitted: what is taken out first stands first in
+  // `in_flight` and in the log. Before `mutex`; no callback runs under it.
+  std::mutex submit_mutex;
+  std::mutex mutex;  // a leaf
   std::map<GroupName, Table> pending;
   std::size_t pending_count = 0;  // waiters in `pending`
   bool timer_armed = false;
@@ -62,48 +75,74 @@ struct OffsetService::Shared : std::enable_shared_from_this<Shared> {
 };
 
 void OffsetService::Shared::FlushAll() {
-  Table all;
+  Batches batches;
   {
-    const std::lock_guard lock(mutex);
-    timer_armed = false;
-    for (auto& [group, table] : pending) all.merge(table);
-    pending.clear();
-    pending_count = 0;
+    const std::lock_guard serial(submit_mutex);
+    {
+      const std::lock_guard lock(mutex);
+      timer_armed = false;
+      Table all;
+      for (auto& [group, table] : pending) all.merge(table);
+      pending.clear();
+      pending_count = 0;
+      batches = PutInFlight(std::move(all));
+    }
+    Submit(batches);
   }
-  if (!all.empty()) ProposeAll(std::move(all), nullptr);
+  Conclude(batches);
 }
 
-void OffsetService::Shared::ProposeAll(Table table, Done after) {
-  StateCommand command;
-  auto batch = std::make_shared<Batch>();
-  std::size_t left = table.size();
+// Under the lock that `table` was taken out with: it is seen in `pending` or in `in_flight`.
+OffsetService::Shared::Batches OffsetService::Shared::PutInFlight(Table table) {
+  Batches batches;
   for (auto& [key, entry] : table) {
-    command.offsets.push_back(std::move(entry.commit));
-    batch->waiters.push_back(std::move(entry.waiters));
-    --left;
-    if (left > 0 && command.offsets.size() < kCommitsPerCommand) continue;
-    if (left == 0 && after) batch->after.push_back(std::move(after));
-    Propose(std::move(command), batch);
-    command = StateCommand();
-    batch = std::make_shared<Batch>();
+    if (batches.empty() || batches.back()->waiters.size() == kCommitsPerCommand) {
+      batches.push_back(std::make_shared<Batch>());
+    }
+    batches.back()->command.offsets.push_back(std::move(entry.commit));
+    batches.back()->waiters.push_back(std::move(entry.waiters));
+  }
+  in_flight.insert(in_flight.end(), batches.begin(), batches.end());
+  return batches;
+}
+
+void OffsetService::Shared::Submit(const Batches& batches) {
+  for (const BatchPtr& batch : batches) {
+    Proposal proposal;
+    proposal.command = std::move(batch->command);
+    proposal.deadline = clock.MonoNow() + kCommandBudget;
+    proposal.done = [self = shared_from_this(), batch](AppendOutcome outcome) {
+      self->OnOutcome(batch, std::move(outcome));
+    };
+    appender.Submit(std::move(proposal));
   }
 }
 
-void OffsetService::Shared::Propose(StateCommand command, const BatchPtr& batch) {
+void OffsetService::Shared::OnOutcome(const BatchPtr& batch, AppendOutcome outcome) {
   {
     const std::lock_guard lock(mutex);
-    in_flight.push_back(batch);
+    if (batch->submitting) {
+      batch->early = std::move(outcome);
+      return;
+    }
   }
-  Proposal proposal;
-  proposal.command = std::move(command);
-  proposal.deadline = clock.MonoNow() + kCommandBudget;
-  proposal.done = [self = shared_from_this(), batch](const AppendOutcome& outcome) {
-    self->OnOutcome(batch, outcome);
-  };
-  appender.Submit(std::move(proposal));
+  Answer(batch, outcome);
 }
 
-void OffsetService::Shared::OnOutcome(const BatchPtr& batch, const AppendOutcome& outcome) {
+// Behind Submit, without a lock: answers what has its outcome already.
+void OffsetService::Shared::Conclude(const Batches& batches) {
+  for (const BatchPtr& batch : batches) {
+    std::optional<AppendOutcome> early;
+    {
+      const std::lock_guard lock(mutex);
+      batch->submitting = false;
+      early.swap(batch->early);
+    }
+    if (early) Answer(batch, *early);
+  }
+}
+
+void OffsetService::Shared::Answer(const BatchPtr& batch, const AppendOutcome& outcome) {
   std::vector<Done> after;
   {
     const std::lock_guard lock(mutex);
@@ -113,9 +152,7 @@ void OffsetService::Shared::OnOutcome(const BatchPtr& batch, const AppendOutcome
   for (std::size_t i = 0; i < batch->waiters.size(); ++i) {
     Status status = outcome.status;
     const auto& accepted = outcome.command.offsets_accepted;
-    if (status.ok() && i < accepted.size() && !accepted[i]) {
-      status = Status::PermissionDenied("the queue is locked by another consumer since");
-    }
+    if (status.ok() && i < accepted.size() && !accepted[i]) status = Stale();
     for (const Done& done : batch->waiters[i]) done(status);
   }
   for (const Done& done : after) done(outcome.status);
@@ -135,20 +172,27 @@ void OffsetService::Commit(OffsetCommit commit, TimePoint deadline, Done done) {
     return;
   }
   bool arm = false;
+  Status refused;
   {
     const std::lock_guard lock(shared_->mutex);
-    if (shared_->pending_count < shared_->options.max_pending) {
-      auto& entry = shared_->pending[commit.key.group][commit.key];
+    Shared::Table& table = shared_->pending[commit.key.group];
+    const auto present = table.find(commit.key);
+    if (shared_->pending_count >= shared_->options.max_pending) {
+      refused = Status::Busy("too many offset commits wait for the log");
+    } else if (commit.fence_token != 0 && present != table.end() &&
+               commit.fence_token < present->second.commit.fence_token) {
+      refused = Stale();  // must not take the place of the present holder's
+    } else {
+      auto& entry = table[commit.key];
       entry.commit = std::move(commit);
       entry.waiters.push_back(std::move(done));
-      done = nullptr;
       ++shared_->pending_count;
       arm = !shared_->timer_armed;
       shared_->timer_armed = true;
     }
   }
-  if (done) {
-    done(Status::Busy("too many offset commits wait for the log"));
+  if (!refused.ok()) {
+    done(std::move(refused));
     return;
   }
   if (!arm) return;
@@ -159,26 +203,31 @@ void OffsetService::Commit(OffsetCommit commit, TimePoint deadline, Done done) {
 }
 
 void OffsetService::Flush(const GroupName& group, TimePoint /*deadline*/, Done done) {
-  Shared::Table table;
+  Shared::Batches batches;
   {
-    const std::lock_guard lock(shared_->mutex);
-    const auto found = shared_->pending.find(group);
-    if (found != shared_->pending.end()) {
-      table.swap(found->second);
-      shared_->pending.erase(found);
-      for (const auto& [key, entry] : table) shared_->pending_count -= entry.waiters.size();
-    } else if (!shared_->in_flight.empty()) {
-      // Commands reach the log in order: after the last of them the group's own is settled too.
-      shared_->in_flight.back()->after.push_back(
-          [done = std::move(done)](const Status&) { done(Status::Ok()); });
-      return;
+    const std::lock_guard serial(shared_->submit_mutex);
+    {
+      const std::lock_guard lock(shared_->mutex);
+      const auto found = shared_->pending.find(group);
+      if (found != shared_->pending.end()) {
+        for (const auto& [key, entry] : found->second) {
+          shared_->pending_count -= entry.waiters.size();
+        }
+        batches = shared_->PutInFlight(std::move(found->second));
+        shared_->pending.erase(found);
+      }
+      if (!batches.empty()) {
+        batches.back()->after.push_back(std::exchange(done, nullptr));
+      } else if (!shared_->in_flight.empty()) {
+        // Commands reach the log in order: after the last of them the group's own is settled too.
+        shared_->in_flight.back()->after.push_back(
+            [done = std::exchange(done, nullptr)](const Status&) { done(Status::Ok()); });
+      }
     }
+    shared_->Submit(batches);
   }
-  if (table.empty()) {
-    done(Status::Ok());
-    return;
-  }
-  shared_->ProposeAll(std::move(table), std::move(done));
+  shared_->Conclude(batches);
+  if (done) done(Status::Ok());
 }
 
 void OffsetService::Query(const GroupQueue& key, TimePoint deadline,

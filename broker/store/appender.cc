@@ -27,6 +27,7 @@ struct Pending {
   std::size_t lock_count = 0;
   bool exclusive = false;  // its command may not be merged with another one
   TimePoint deadline;
+  Term only_in;  // 0: any
   Done done;
 
   std::size_t bytes() const { return command.size() + records.size(); }
@@ -85,6 +86,7 @@ Result<Pending> Encode(Proposal proposal, const HostPort& store_host) {
   pending.lock_count = proposal.command.locks.size();
   pending.delete_topics = std::move(proposal.command.delete_topics);
   pending.deadline = proposal.deadline;
+  pending.only_in = proposal.only_in;
   std::size_t record_bytes = 0;
   for (const MessageDraft& draft : proposal.messages) {
     TRIAD_RETURN_IF_ERROR(CheckEncodable(draft));
@@ -123,6 +125,7 @@ struct Appender::Shared {
 
   std::mutex mutex;  // a leaf: never held while `done` or `wake` runs
   bool open = false;
+  Term open_term;  // the last one that was opened
   std::deque<Pending> waiting;
   std::size_t waiting_bytes = 0;
   std::deque<Flight> flights;                      // by term, then index: as they were built
@@ -174,6 +177,9 @@ Status Appender::Shared::Take(Pending* pending) {
   const std::size_t bytes = pending->bytes();
   const std::lock_guard hold(mutex);
   if (!open) return Status::NotLeader("no term is open for writing here");
+  if (pending->only_in != Term{} && pending->only_in != open_term) {
+    return Status::NotLeader("the term it was made for is over");
+  }
   if (waiting.size() + unanswered >= options.max_waiting) {
     return Status::Busy("append queue: " + std::to_string(options.max_waiting) + " are waiting");
   }
@@ -203,6 +209,7 @@ void Appender::OpenTerm(Term term, std::vector<std::pair<TopicQueue, QueueOffset
   CHECK(!shared_->open);
   CHECK(shared_->waiting.empty());
   shared_->open = true;
+  shared_->open_term = term;
 }
 
 void Appender::CloseTerm() {

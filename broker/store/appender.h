@@ -43,6 +43,7 @@ struct Proposal {
   StateCommand command;
   std::vector<MessageDraft> messages;
   TimePoint deadline;  // afterwards: not appended any more; when already in the log: kTimedOut
+  Term only_in;        // what it rests on is true in this term alone; 0: in any (else kNotLeader)
   // Exactly once, no lock held. On the apply thread; refusals also on the log thread or, at once,
   // on the submitter's. Must not block.
   std::function<void(AppendOutcome)> done;

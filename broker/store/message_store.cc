@@ -7,6 +7,7 @@
 
 #include "broker/store/entry_dispatcher.h"
 #include "broker/store/store_flusher.h"
+#include "broker/store/unwritten_entries.h"
 
 namespace triad::broker {
 namespace {
@@ -82,6 +83,7 @@ class LogMessageStore final : public MessageStore, private dledger::Application 
 
   bool ApplyEntry(const dledger::Entry& entry);
   void ProposeDelayLevels();
+  Result<dledger::EntryRef> EntryAt(PhysicalOffset inside);
   Result<std::int64_t> StoreTimeOf(const TopicQueue& queue, QueueOffset offset);
 
   FileSystem& fs_;
@@ -92,6 +94,7 @@ class LogMessageStore final : public MessageStore, private dledger::Application 
   Term open_term_;       // log thread; 0 = none
   LogIndex dispatched_;  // apply thread (Open before it starts): the queues hold entries up to it
   bool stopped_ = false;
+  UnwrittenEntries unwritten_;
 
   std::unique_ptr<ReplicatedState> state_;
   std::unique_ptr<ConsumeQueueStore> queues_;
@@ -242,8 +245,11 @@ void LogMessageStore::ProposeDelayLevels() {
 
 void LogMessageStore::Apply(std::span<const dledger::EntryRef> entries) {
   bool topics_changed = false;
+  const PhysicalOffset written = node_->status().end_position;
+  unwritten_.DropWritten(written);
   for (const dledger::EntryRef& entry : entries) {
     if (entry->index <= state_->applied_index()) continue;  // the replay below takes it
+    if (entry->end() > written) unwritten_.Add(entry);
     if (dispatched_ + 1 < entry->index) {
       // The log of this peer was behind its state at the start (it lost its end and got it back).
       const Status replayed = ReplayWhenWritten(entry->index);
@@ -286,6 +292,7 @@ bool LogMessageStore::ApplyEntry(const dledger::Entry& entry) {
 }
 
 void LogMessageStore::OnApplyIdle() {
+  unwritten_.DropWritten(node_->status().end_position);
   flusher_->Tick();
   appender_.ExpireWaiters();
 }
@@ -302,13 +309,25 @@ QueueRange LogMessageStore::RangeOf(const TopicQueue& queue) const {
 
 LoadedMessage LogMessageStore::CachedMessage(const QueueUnit& unit) const {
   dledger::EntryRef entry = node_->CachedAt(unit.position);
+  if (entry == nullptr) entry = unwritten_.FindAt(unit.position);
   if (entry == nullptr) return {};
   Result<LoadedMessage> loaded = Locate(std::move(entry), unit);
   return loaded.ok() ? std::move(loaded.value()) : LoadedMessage{};
 }
 
+Result<dledger::EntryRef> LogMessageStore::EntryAt(PhysicalOffset inside) {
+  if (dledger::EntryRef entry = unwritten_.FindAt(inside)) return entry;
+  return node_->ReadAt(inside);
+}
+
 Result<LoadedMessage> LogMessageStore::ReadMessage(const QueueUnit& unit) {
-  Result<dledger::EntryRef> entry = node_->ReadAt(unit.position);
+  Result<dledger::EntryRef> entry = EntryAt(unit.position);
+  if (entry.status().code() == StatusCode::kNotFound &&
+      unit.position >= node_->status().begin_position) {
+    // Only retention makes a message disappear; nobody may step over this one.
+    return Status::Unavailable("position " + std::to_string(unit.position.value()) +
+                               " is not in the log of this peer yet");
+  }
   if (!entry.ok()) return entry.status();
   Result<LoadedMessage> loaded = Locate(std::move(entry.value()), unit);
   if (!loaded.ok()) return loaded;
@@ -322,7 +341,7 @@ Result<LoadedMessage> LogMessageStore::ReadMessageAt(PhysicalOffset offset) {
     return Status::NotFound("no message begins at " + std::to_string(offset.value()));
   };
   if (offset.value() < 0 || offset >= state_->applied_position()) return absent();
-  const Result<dledger::EntryRef> entry = node_->ReadAt(offset);
+  const Result<dledger::EntryRef> entry = EntryAt(offset);
   if (!entry.ok()) return entry.status();
   if (entry.value()->type != dledger::EntryType::kBatch) return absent();
   const Result<PayloadView> payload = ParsePayload(entry.value()->payload());

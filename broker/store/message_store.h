@@ -74,6 +74,7 @@ class MessageStore {
   // The message of a unit. Memory only; null record when its entry is not cached.
   virtual LoadedMessage CachedMessage(const QueueUnit& unit) const = 0;
   // May read files: reader threads only (node().PostReader). Checks record, CRC and position.
+  // kNotFound: retention dropped it, nothing else; kUnavailable: not in this peer's log (yet).
   virtual Result<LoadedMessage> ReadMessage(const QueueUnit& unit) = 0;
   // By physical offset alone (message ids, send-back). Committed only. kNotFound when no message
   // starts there.

@@ -139,6 +139,19 @@ TEST_F(LocksAndOffsets, NobodyGrantsWithoutLeading) {
   EXPECT_EQ(outcome.Get().status().code(), StatusCode::kNotLeader);
 }
 
+TEST_F(LocksAndOffsets, WhoAsksAgainWhileItsReleaseIsOnItsWayGetsAGrantBehindIt) {
+  for (int round = 0; round < 20; ++round) {
+    ASSERT_EQ(Lock("A", {0}), (Ids{0}));
+    Outcome<Status> released;
+    locks_.Unlock(GroupName("g"), ClientId("A"), {Queue("T", 0)}, Deadline(), released.Callback());
+    ASSERT_EQ(Lock("A", {0}), (Ids{0}));
+    ASSERT_TRUE(released.Get().ok());
+    const auto locks = peer_.store().state().Locks();
+    ASSERT_EQ(locks.at(0).client, ClientId("A")) << "told that it holds what is free";
+    ASSERT_EQ(locks.at(0).token, last_tokens_.at(0));
+  }
+}
+
 TEST_F(LocksAndOffsets, AGroupWithALiveLeaseIsOrderly) {
   EXPECT_FALSE(locks_.GroupHoldsLease(GroupName("g")));
   Lock("A", {3});
@@ -215,6 +228,39 @@ TEST_F(LocksAndOffsets, ACommitUnderAnOlderLockIsRefused) {
   Outcome<Status> current;
   Commit(0, 6, current.Callback(), last_tokens_.at(0));
   EXPECT_TRUE(current.Get().ok());
+}
+
+TEST_F(LocksAndOffsets, ALateCommitOfAnOlderLockDoesNotTakeTheNewHoldersPlace) {
+  OffsetService slow(OffsetService::Options{.interval = seconds(60)}, clock_, timers_,
+                     peer_.store().appender(), peer_.store().state(), reads_);
+  Outcome<Status> current;
+  slow.Commit({Key(0), QueueOffset(100), 8}, Deadline(), current.Callback());
+  Outcome<Status> stale;
+  slow.Commit({Key(0), QueueOffset(50), 7}, Deadline(), stale.Callback());
+  EXPECT_EQ(stale.Get().code(), StatusCode::kPermissionDenied);
+  Outcome<Status> flushed;
+  slow.Flush(GroupName("g"), Deadline(), flushed.Callback());
+  EXPECT_TRUE(flushed.Get().ok());
+  EXPECT_TRUE(current.Get().ok());
+  EXPECT_EQ(peer_.store().state().FindOffset(Key(0)), QueueOffset(100));
+}
+
+TEST_F(LocksAndOffsets, AQuerySeesACommitAtEveryStageOfItsWay) {
+  // The timer takes the commits out while the query looks for them.
+  OffsetService quick(OffsetService::Options{.interval = milliseconds(0)}, clock_, timers_,
+                      peer_.store().appender(), peer_.store().state(), reads_);
+  for (std::int64_t round = 1; round <= 200; ++round) {
+    for (std::int32_t id = 1; id < 200; ++id) {
+      quick.Commit({{GroupName("many"), Queue("T", id)}, QueueOffset(round), 0}, Deadline(),
+                   [](const Status&) {});
+    }
+    quick.Commit({Key(0), QueueOffset(round), 0}, Deadline(), [](const Status&) {});
+    Outcome<Result<std::optional<QueueOffset>>> outcome;
+    quick.Query(Key(0), Deadline(), outcome.Callback());
+    const auto found = outcome.Get();
+    ASSERT_TRUE(found.ok()) << found.status();
+    ASSERT_EQ(found.value(), QueueOffset(round));
+  }
 }
 
 TEST_F(LocksAndOffsets, AcknowledgedCommitsSurviveARestart) {

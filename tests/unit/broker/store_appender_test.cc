@@ -116,6 +116,19 @@ StateCommand DeleteTopic(const std::string& name) {
 
 // ---- What an entry holds ------------------------------------------------------------------------
 
+TEST_F(AppenderTest, AProposalOfAnEarlierTermIsRefusedInALaterOne) {
+  Open(5);
+  Status refused;
+  Proposal proposal;
+  proposal.messages = {Draft("T", 0, "of term 3")};
+  proposal.deadline = clock_.MonoNow() + milliseconds(3000);
+  proposal.only_in = Term{3};
+  proposal.done = [&](const AppendOutcome& outcome) { refused = outcome.status; };
+  appender_->Submit(std::move(proposal));
+  EXPECT_EQ(refused.code(), StatusCode::kNotLeader);
+  EXPECT_EQ(Build(), BuildResult::kNothing);
+}
+
 TEST_F(AppenderTest, MessagesGetTheirFinalPlaces) {
   appender_->OpenTerm(term_ = Term{3}, {{Queue("T", 1), QueueOffset{40}}});
   const std::size_t first = Submit({}, {Draft("T", 1, "a"), Draft("U", 0, "bb")});

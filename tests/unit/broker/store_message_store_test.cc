@@ -10,6 +10,7 @@
 #include "broker/state/memory_state_store.h"
 #include "broker/store/delay_levels.h"
 #include "broker/store/message_store.h"
+#include "broker/store/unwritten_entries.h"
 #include "tests/unit/broker/state_support.h"
 
 namespace triad::broker {
@@ -266,6 +267,40 @@ TEST_F(MessageStoreTest, AUnitThatPointsElsewhereIsCorruption) {
   unit.size_bytes = 1 << 20;
   EXPECT_EQ(store_->ReadMessage(unit).status().code(), StatusCode::kCorruption);
   EXPECT_TRUE(store_->ReadMessage(good).ok());
+}
+
+// Readers step over what is kNotFound: only retention may make a message so.
+TEST_F(MessageStoreTest, AMessageThatThisPeersLogDoesNotHoldYetIsUnavailableAndNotGone) {
+  Begin();
+  Send("T", 0, "one");
+  QueueUnit unit = store_->queues().ReadNow(Queue("T", 0), QueueOffset{0}, 1)->at(0);
+  unit.position = store_->node().status().end_position + 4096;
+  EXPECT_EQ(store_->ReadMessage(unit).status().code(), StatusCode::kUnavailable);
+}
+
+TEST(UnwrittenEntries, AreFoundByAnyOfTheirBytesUntilTheyAreWritten) {
+  const auto entry = [](std::int64_t position, std::size_t bytes) {
+    auto made = std::make_shared<dledger::Entry>();
+    made->position = PhysicalOffset{position};
+    made->bytes.assign(bytes, 'x');
+    return made;
+  };
+  UnwrittenEntries entries;
+  EXPECT_EQ(entries.FindAt(PhysicalOffset{1000}), nullptr);
+  const auto first = entry(1000, 100);
+  const auto second = entry(1100, 50);
+  entries.Add(first);
+  entries.Add(second);
+  EXPECT_EQ(entries.FindAt(PhysicalOffset{999}), nullptr);
+  EXPECT_EQ(entries.FindAt(PhysicalOffset{1000}), first);
+  EXPECT_EQ(entries.FindAt(PhysicalOffset{1099}), first);
+  EXPECT_EQ(entries.FindAt(PhysicalOffset{1100}), second);
+  EXPECT_EQ(entries.FindAt(PhysicalOffset{1150}), nullptr);
+  entries.DropWritten(PhysicalOffset{1149});
+  EXPECT_EQ(entries.FindAt(PhysicalOffset{1000}), nullptr);
+  EXPECT_EQ(entries.FindAt(PhysicalOffset{1149}), second);
+  entries.DropWritten(PhysicalOffset{1150});
+  EXPECT_EQ(entries.FindAt(PhysicalOffset{1100}), nullptr);
 }
 
 TEST_F(MessageStoreTest, OffsetsAreFoundByTime) {
