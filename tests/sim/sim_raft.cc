@@ -26,7 +26,7 @@ namespace {
 
 const World* g_world = nullptr;  // for the failure function
 
-void OnCheckFailed() {
+[[noreturn]] void OnCheckFailed() {
   if (g_world != nullptr) std::cout << g_world->Report() << std::flush;
   _exit(3);
 }

@@ -88,72 +88,84 @@ TEST(RaftInput, AnAcknowledgementBeyondTheLogIsIgnored) {
   EXPECT_EQ(t.core.commit_index(), LogIndex{0});
 }
 
+// What a confused or hostile peer might say. Small numbers, so that some of it fits.
+class RandomPeer {
+ public:
+  explicit RandomPeer(std::uint32_t seed) : dice_(seed) {}
+
+  std::uint32_t Below(std::uint32_t end) { return static_cast<std::uint32_t>(dice_() % end); }
+
+  AppendRequest Append(CoreUnderTest& t) {
+    AppendRequest request = t.Append(Below(12), Below(6), Below(6), {}, Below(9));
+    for (std::uint32_t n = Below(4); n > 0; --n) {
+      const std::uint64_t at = request.prev_index.value() + request.entries.size() + 1;
+      request.entries.push_back(
+          MakeEntry(Below(12), at + (Below(20) == 0 ? 1 : 0), 10,
+                    Below(5) == 0 ? EntryType::kMembership : EntryType::kBatch));
+    }
+    request.read_round = Below(5);
+    request.recovery_nonce = Below(3);
+    return request;
+  }
+  AppendResponse Answer() {
+    AppendResponse response;
+    response.term = Term{Below(14)};
+    response.ok = Below(2) == 0;
+    response.match_index = LogIndex{Below(9)};
+    response.rejected_prev = LogIndex{Below(9)};
+    response.conflict_index = LogIndex{Below(9)};
+    response.conflict_term = Term{Below(9)};
+    response.read_round = Below(6);
+    response.recovering = Below(4) == 0;
+    response.recovery_nonce = Below(3);
+    return response;
+  }
+  VoteRequest AskVote() {
+    return VoteRequest{.term = Term{Below(14)},
+                       .pre_vote = Below(2) == 0,
+                       .transfer = Below(2) == 0,
+                       .last_index = LogIndex{Below(9)},
+                       .last_term = Term{Below(9)}};
+  }
+  VoteResponse Vote(Term near) {
+    return VoteResponse{
+        .term = near + Below(2), .pre_vote = Below(2) == 0, .granted = Below(4) != 0};
+  }
+
+ private:
+  std::mt19937 dice_;
+};
+
+void RandomStep(CoreUnderTest& t, RandomPeer& peer, std::uint64_t step) {
+  const PeerId from = std::array{kN1, kN2, PeerId("n7")}[peer.Below(3)];
+  switch (peer.Below(8)) {
+    case 0: return t.Receive(from, peer.Append(t));
+    case 1: return t.Receive(from, peer.Answer());
+    case 2: return t.Receive(from, peer.AskVote());
+    case 3: return t.Receive(from, peer.Vote(t.core.term()));
+    case 4: return t.Receive(from, TimeoutNow{.term = t.core.term()});
+    case 5: return t.Tick(static_cast<int>(peer.Below(40)));
+    case 6:
+      t.Sync();
+      if (t.core.role() == Role::kLeader) t.Propose();
+      return;
+    default: t.Step(Disconnected{.peer = from}); t.Step(ReadIndexRequest{.context = step});
+  }
+}
+
 // Random peers, random disk answers. The point is that it returns, and that the view stays sane.
 TEST(RaftInput, RandomMessagesNeverStopTheCore) {
   for (std::uint32_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE(seed);
-    std::mt19937 dice(seed);
-    const auto below = [&dice](std::uint32_t end) {
-      return static_cast<std::uint32_t>(dice() % end);
-    };
+    RandomPeer peer(seed);
     CoreUnderTest t;
     t.core.set_membership_decoder([](const Entry&, Membership* m) {
       m->voters = {kN0, kN1, kN2};
       return true;
     });
     LogIndex commit;
-    for (int i = 0; i < 3000; ++i) {
-      const PeerId from = std::array{kN1, kN2, PeerId("n7")}[below(3)];
-      switch (below(8)) {
-        case 0: {
-          AppendRequest request = t.Append(below(12), below(6), below(6), {}, below(9));
-          for (std::uint32_t n = below(4); n > 0; --n) {
-            const std::uint64_t at = request.prev_index.value() + request.entries.size() + 1;
-            request.entries.push_back(
-                MakeEntry(below(12), at + (below(20) == 0 ? 1 : 0), 10,
-                          below(5) == 0 ? EntryType::kMembership : EntryType::kBatch));
-          }
-          request.read_round = below(5);
-          request.recovery_nonce = below(3);
-          t.Receive(from, request);
-          break;
-        }
-        case 1: {
-          AppendResponse response;
-          response.term = Term{below(14)};
-          response.ok = below(2) == 0;
-          response.match_index = LogIndex{below(9)};
-          response.rejected_prev = LogIndex{below(9)};
-          response.conflict_index = LogIndex{below(9)};
-          response.conflict_term = Term{below(9)};
-          response.read_round = below(6);
-          response.recovering = below(4) == 0;
-          response.recovery_nonce = below(3);
-          t.Receive(from, response);
-          break;
-        }
-        case 2:
-          t.Receive(from, VoteRequest{.term = Term{below(14)},
-                                      .pre_vote = below(2) == 0,
-                                      .transfer = below(2) == 0,
-                                      .last_index = LogIndex{below(9)},
-                                      .last_term = Term{below(9)}});
-          break;
-        case 3:
-          t.Receive(from, VoteResponse{.term = t.core.term() + below(2),
-                                       .pre_vote = below(2) == 0,
-                                       .granted = below(4) != 0});
-          break;
-        case 4: t.Receive(from, TimeoutNow{.term = t.core.term()}); break;
-        case 5: t.Tick(static_cast<int>(below(40))); break;
-        case 6:
-          t.Sync();
-          if (t.core.role() == Role::kLeader) t.Propose();
-          break;
-        default:
-          t.Step(Disconnected{.peer = from});
-          t.Step(ReadIndexRequest{.context = static_cast<std::uint64_t>(i)});
-      }
+    for (std::uint64_t step = 0; step < 3000; ++step) {
+      RandomStep(t, peer, step);
       t.Clear();
       ASSERT_GE(t.core.commit_index(), commit);
       commit = t.core.commit_index();
