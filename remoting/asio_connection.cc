@@ -8,8 +8,6 @@
 #include <algorithm>
 #include <asio/co_spawn.hpp>
 #include <asio/post.hpp>
-#include <asio/write.hpp>
-#include <span>
 #include <utility>
 
 #include "common/log_rate_limiter.h"
@@ -19,13 +17,9 @@ namespace triad::remoting {
 
 namespace {
 
-constexpr std::size_t kBorrowBytes = 16 * 1024;  // a body this large is moved, not copied
-constexpr std::size_t kChunkBytes = 64 * 1024;
 constexpr int kReadRoundsMax = 4;  // of the thread's read buffer, before others get their turn
 
 LogRateLimiter bad_input_lines(std::chrono::seconds(5));
-LogRateLimiter slow_reader_lines(std::chrono::seconds(5));
-LogRateLimiter too_large_lines(std::chrono::seconds(5));
 
 TimePoint Now() {
   return SystemClock().MonoNow();
@@ -93,217 +87,6 @@ void AsioConnection::StartLoops() {
   CheckBefore(last_traffic_ + limits_->idle_timeout);
   asio::co_spawn(thread_->io(), WriteLoop(shared_from_this()), CrashOnException{"write loop"});
   asio::co_spawn(thread_->io(), ReadLoop(shared_from_this()), CrashOnException{"read loop"});
-}
-
-// ---- output -------------------------------------------------------------------------------------
-
-void AsioConnection::Send(Command command) {
-  if (!command.is_response()) {
-    SendOneway(std::move(command), nullptr);
-    return;
-  }
-  bool wake = false;
-  bool overflow = false;
-  {
-    std::lock_guard hold(mutex_);
-    if (!open_) return;
-    Status appended = AppendLocked(&command);
-    if (appended.code() == StatusCode::kInvalidArgument) {  // larger than a frame may be
-      if (auto suppressed = too_large_lines.Allow(Now())) {
-        LOG(ERROR) << remote_address_ << ": " << appended.message() << SuppressedNote(*suppressed);
-      }
-      command.body.clear();
-      command.code = 1;  // SYSTEM_ERROR
-      command.remark = std::string(appended.message());
-      command.ext = ExtFields();
-      appended = AppendLocked(&command);
-    }
-    overflow = !appended.ok();
-    if (!overflow) ++queued_.responses;
-    wake = !overflow && ClaimWakeLocked();
-  }
-  if (overflow) CloseSlowReader();
-  if (wake) WakeWriter();
-}
-
-void AsioConnection::SendOneway(Command request, std::function<void(Status)> done) {
-  request.flag = kFlagOneway;
-  request.serialize_type = last_serialize_type();
-  bool wake = false;
-  Status refused;
-  {
-    std::lock_guard hold(mutex_);
-    if (open_) {
-      request.opaque = calls_.NextOpaque();
-      refused = AppendLocked(&request);
-    } else {
-      refused = why_closed_;
-    }
-    if (refused.ok()) {
-      if (done) queued_.done.push_back(std::move(done));
-      wake = ClaimWakeLocked();
-    }
-  }
-  if (wake) WakeWriter();
-  if (refused.ok()) return;
-  if (refused.code() == StatusCode::kBusy) CloseSlowReader();
-  if (!done) return;
-  Refuse(std::move(refused),
-         [done = std::move(done)](const Result<Command>& result) { done(result.status()); });
-}
-
-void AsioConnection::Call(Command request, std::chrono::milliseconds timeout, CallDone done) {
-  request.flag = 0;
-  request.serialize_type = last_serialize_type();
-  const TimePoint deadline = Now() + timeout;
-  bool wake = false;
-  bool arm = false;
-  Status refused;
-  {
-    std::lock_guard hold(mutex_);
-    if (!open_) {
-      refused = why_closed_;
-    } else if (calls_.full()) {
-      refused = Status::Busy("too many unanswered requests on the connection to " +
-                             remote_address_ + "; wait for answers");
-    } else {
-      request.opaque = calls_.Add(deadline, std::move(done));
-      refused = AppendLocked(&request);
-      if (!refused.ok()) done = calls_.Take(request.opaque);
-    }
-    if (refused.ok()) {
-      wake = ClaimWakeLocked();
-      arm = deadline < next_check_;
-      if (arm) next_check_ = deadline;
-    }
-  }
-  if (wake) WakeWriter();
-  if (arm) asio::post(thread_->io(), [self = shared_from_this()] { self->ArmTimer(); });
-  if (!refused.ok()) Refuse(std::move(refused), std::move(done));
-}
-
-void AsioConnection::Refuse(Status why, CallDone done) {
-  if (!thread_->Post([why, done] { done(Result<Command>(why)); })) done(std::move(why));
-}
-
-Status AsioConnection::AppendLocked(Command* command) {
-  const std::size_t body_bytes = command->body.size();
-  if (output_bytes_ > 0 && output_bytes_ + body_bytes > limits_->max_output_bytes) {
-    return Status::Busy(remote_address_ + " does not read: its output buffer is full");
-  }
-  std::vector<std::string>& chunks = queued_.chunks;
-  if (chunks.empty() || queued_.tail_is_body || chunks.back().size() >= kChunkBytes) {
-    chunks.emplace_back();
-    queued_.tail_is_body = false;
-  }
-  std::string& tail = chunks.back();
-  const std::size_t before = tail.size();
-  Status encoded = EncodeFrameHead(*command, body_bytes, &tail);
-  if (!encoded.ok()) {
-    tail.resize(before);
-    return encoded;
-  }
-  std::size_t added = tail.size() - before + body_bytes;
-  if (body_bytes >= kBorrowBytes) {
-    chunks.push_back(std::move(command->body));
-    queued_.tail_is_body = true;
-  } else {
-    tail.append(command->body);
-  }
-  queued_.bytes += added;
-  output_bytes_ += added;
-  return Status::Ok();
-}
-
-bool AsioConnection::ClaimWakeLocked() {
-  if (writer_busy_) return false;
-  writer_busy_ = true;
-  return true;
-}
-
-void AsioConnection::WakeWriter() {
-  asio::post(thread_->io(), [self = shared_from_this()] {
-    if (self->writer_waits_) self->wakeup_.cancel();
-  });
-}
-
-void AsioConnection::CloseSlowReader() {
-  if (auto suppressed = slow_reader_lines.Allow(Now())) {
-    LOG(WARNING) << "closing " << remote_address_ << ": it does not read, and "
-                 << limits_->max_output_bytes << " bytes wait for it"
-                 << SuppressedNote(*suppressed);
-  }
-  Close();
-}
-
-std::optional<bool> AsioConnection::TakeBatch() {
-  if (closed()) return std::nullopt;
-  std::lock_guard hold(mutex_);
-  if (queued_.bytes == 0) {
-    writer_busy_ = false;
-    return false;
-  }
-  std::swap(queued_, writing_);
-  gather_.clear();
-  for (const std::string& chunk : writing_.chunks) gather_.emplace_back(chunk.data(), chunk.size());
-  return true;
-}
-
-void AsioConnection::BatchSent() {
-  last_traffic_ = Now();
-  {
-    std::lock_guard hold(mutex_);
-    output_bytes_ -= writing_.bytes;
-  }
-  inflight_ -= std::min(inflight_, writing_.responses);
-  if (paused_ && inflight_ < limits_->max_inflight_requests) {
-    paused_ = false;
-    resume_.cancel();
-  }
-  std::vector<std::function<void(Status)>> done;
-  done.swap(writing_.done);
-  writing_.chunks.clear();
-  writing_.bytes = 0;
-  writing_.responses = 0;
-  writing_.tail_is_body = false;
-  for (auto& callback : done) callback(Status::Ok());
-}
-
-void AsioConnection::FailBatch(Batch* batch, const Status& why) {
-  for (auto& callback : batch->done) callback(why);
-  *batch = Batch();
-}
-
-void AsioConnection::EndSending() {
-  if (send_ended_) return;
-  send_ended_ = true;
-  asio::error_code error;
-  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, error);
-  if (error) Shut(Status::Unavailable("the connection to " + remote_address_ + " was closed"));
-}
-
-IoAwaitable<void> AsioConnection::WriteLoop(std::shared_ptr<AsioConnection> self) {
-  while (std::optional<bool> taken = self->TakeBatch()) {
-    if (!*taken) {
-      if (self->draining_) self->EndSending();
-      if (self->closed()) break;
-      self->writer_waits_ = true;
-      self->wakeup_.expires_at(TimePoint::max());
-      co_await self->wakeup_.async_wait(kIoToken);
-      self->writer_waits_ = false;
-      continue;
-    }
-    const std::span<const asio::const_buffer> gather(self->gather_);
-    auto [error, bytes] = co_await asio::async_write(self->socket_, gather, kIoToken);
-    if (error) {
-      Status why = Status::Unavailable("the connection to " + self->remote_address_ +
-                                       " was lost while sending: " + error.message());
-      FailBatch(&self->writing_, why);
-      self->Shut(std::move(why));
-      break;
-    }
-    self->BatchSent();
-  }
 }
 
 // ---- the end ------------------------------------------------------------------------------------
@@ -516,55 +299,6 @@ void AsioConnection::OnTimer() {
     done(Status::TimedOut("no answer from " + remote_address_ +
                           " in time; whether it did the work is unknown"));
   }
-}
-
-// ---- connecting ---------------------------------------------------------------------------------
-
-IoAwaitable<Status> AsioConnection::Resolve(std::shared_ptr<AsioConnection> self,
-                                            std::vector<asio::ip::tcp::endpoint>* endpoints) {
-  std::string host;
-  std::string port;
-  Status parsed = SplitAddress(self->remote_address_, &host, &port);
-  if (!parsed.ok()) co_return parsed;
-  asio::error_code not_numeric;
-  const asio::ip::address numeric = asio::ip::make_address(host, not_numeric);
-  if (!not_numeric) {
-    endpoints->emplace_back(numeric, static_cast<std::uint16_t>(std::stoi(port)));
-    co_return Status::Ok();
-  }
-  asio::ip::basic_resolver<asio::ip::tcp, IoExecutor> resolver(self->thread_->io());
-  auto [error, results] = co_await resolver.async_resolve(host, port, kIoToken);
-  if (error) {
-    co_return Status::Unavailable(std::string(kCannot) + "resolve " + self->remote_address_ + ": " +
-                                  error.message());
-  }
-  for (const auto& entry : results) endpoints->push_back(entry.endpoint());
-  co_return Status::Ok();
-}
-
-IoAwaitable<void> AsioConnection::ConnectThenRun(std::shared_ptr<AsioConnection> self) {
-  std::vector<asio::ip::tcp::endpoint> endpoints;
-  Status resolved = co_await Resolve(self, &endpoints);
-  if (!resolved.ok()) {
-    self->Shut(std::move(resolved));
-    co_return;
-  }
-  std::string last_error = "the name has no address";
-  asio::error_code ignored;
-  for (const asio::ip::tcp::endpoint& endpoint : endpoints) {
-    if (self->closed()) co_return;
-    self->socket_.close(ignored);  // of the address before
-    auto [error] = co_await self->socket_.async_connect(endpoint, kIoToken);
-    if (self->closed()) co_return;
-    if (!error) {
-      self->connecting_ = false;
-      self->StartLoops();
-      co_return;
-    }
-    last_error = error.message();
-  }
-  self->Shut(Status::Unavailable(std::string(kCannot) + "connect to " + self->remote_address_ +
-                                 ": " + last_error));
 }
 
 }  // namespace triad::remoting

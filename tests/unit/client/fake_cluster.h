@@ -107,7 +107,6 @@ class FakeCluster {
   void AnswerHeldLocked(bool all);
   remoting::TopicRouteData RouteLocked(const std::string& topic);
 
-  const std::uint16_t host_port_ = 10911;
   std::recursive_mutex mutex_;
   std::condition_variable_any changed_;
   std::unique_ptr<remoting::Server> name_server_;
