@@ -10,6 +10,9 @@ namespace triad::dledger {
 namespace {
 
 constexpr int kSoonTicks = 5;  // 50 ms
+constexpr int kEarlyPreVotes = 3;
+constexpr int kEarlyTicksMin = 3;
+constexpr int kEarlyTicksMax = 10;
 
 }  // namespace
 
@@ -28,6 +31,17 @@ void Election::Restart() {
 void Election::RestartSoon() {
   elapsed_ = 0;
   timeout_ = jitter_.Between(0, kSoonTicks + 1);
+  early_left_ = kEarlyPreVotes;
+}
+
+void Election::RestartForPreVote() {
+  if (early_left_ == 0) {
+    Restart();
+    return;
+  }
+  --early_left_;
+  elapsed_ = 0;
+  timeout_ = jitter_.Between(kEarlyTicksMin, kEarlyTicksMax);
 }
 
 bool Election::Tick() {
@@ -39,6 +53,7 @@ void Election::HeardLeader() {
   heard_ = true;
   ticks_since_heard_ = 0;
   elapsed_ = 0;
+  early_left_ = 0;
   // A timeout shortened by a disconnection is over: the leader is back.
   if (timeout_ < ticks_min_) timeout_ = jitter_.Between(ticks_min_, ticks_max_);
 }

@@ -21,7 +21,10 @@ class Election {
   // ---- the timer ----
   void Restart();      // a fresh random timeout
   void RestartSoon();  // 0..5 ticks: the leader's connection closed
-  bool Tick();         // true when the timeout has passed
+  // A pre-vote was asked for. Soon after the leader's connection closed the next one comes early, a
+  // few times: the others may not have noticed yet when the first one reached them.
+  void RestartForPreVote();
+  bool Tick();  // true when the timeout has passed
   int ticks_min() const { return ticks_min_; }
   int ticks_max() const { return ticks_max_; }
 
@@ -42,6 +45,7 @@ class Election {
   Jitter jitter_;
   int elapsed_ = 0;
   int timeout_ = 0;
+  int early_left_ = 0;
   bool heard_ = false;
   int ticks_since_heard_ = 0;
   std::vector<PeerId> granted_by_;

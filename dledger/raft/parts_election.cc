@@ -25,7 +25,7 @@ void Core::Parts::StartPreVote() {
   own_vote.reset();
   follower.Reset();
   election.ForgetLeader();
-  election.Restart();
+  election.RestartForPreVote();
   election.StartCount();
   election.CountGrant(config.self);
   if (election.Won(membership())) {

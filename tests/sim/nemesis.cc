@@ -102,7 +102,9 @@ void World::CutSomething() {
 void World::FlapOne() {
   const int a = static_cast<int>(nemesis_dice_.Below(nodes_.size()));
   const int b = static_cast<int>(nemesis_dice_.Below(nodes_.size()));
-  CutPair(a, b, nemesis_dice_.OneIn(2), nemesis_dice_.Gap(options_.flap_every / 2 + 1));
+  // One draw per statement: the order of arguments is the compiler's choice.
+  const bool both = nemesis_dice_.OneIn(2);
+  CutPair(a, b, both, nemesis_dice_.Gap(options_.flap_every / 2 + 1));
 }
 
 void World::NoticeBreak(int a, int b) {

@@ -159,6 +159,22 @@ TEST(RaftElection, AClosedConnectionOfTheLeaderStartsAPreVoteWithin50Ms) {
   EXPECT_EQ(t.core.role(), Role::kPreCandidate);
 }
 
+// The first pre-vote may reach a follower that has not yet noticed that the leader is gone.
+TEST(RaftElection, AfterAClosedConnectionARefusedPreVoteIsRepeatedSoonButNotForEver) {
+  CoreUnderTest t;
+  t.Receive(kN1, t.Append(1, 0, 0, {}));
+  t.Sync();
+  t.Step(Disconnected{.peer = kN1});
+  t.Tick(6);
+  t.Clear();
+  t.Tick(10);
+  EXPECT_GE(t.SentTo<VoteRequest>(kN2).size(), 1u);
+  t.Tick(30);
+  t.Clear();
+  t.Tick(29);
+  EXPECT_LE(t.SentTo<VoteRequest>(kN2).size(), 1u);
+}
+
 TEST(RaftElection, AClosedConnectionOfAnotherFollowerMeansNothing) {
   CoreUnderTest t;
   t.Receive(kN1, t.Append(1, 0, 0, {}));
