@@ -19,6 +19,9 @@ namespace {
 constexpr std::chrono::milliseconds kTick{1000};
 constexpr std::chrono::milliseconds kHeartbeatTimeout{3000};
 constexpr std::chrono::milliseconds kFarewell{1000};
+constexpr std::chrono::milliseconds kConnectTimeout{1500};  // then another peer is asked
+constexpr std::chrono::milliseconds kRefreshAfterLoss[] = {
+    std::chrono::milliseconds(0), std::chrono::milliseconds(500), std::chrono::milliseconds(2000)};
 constexpr std::string_view kInnerProducerGroup = "CLIENT_INNER_PRODUCER";
 
 struct Registry {
@@ -101,6 +104,7 @@ void ClientInstance::Start() {
   scheduler_ = std::make_unique<Scheduler>();
   remoting::ClientOptions remoting_options;
   remoting_options.serialize_type = remoting::SerializeType::kRocketmq;
+  remoting_options.connect_timeout = kConnectTimeout;
   remoting::ClientHandler handler;
   handler.on_request = [this](const remoting::ConnectionPtr& connection,
                               const remoting::Command& request) { OnRequest(connection, request); };
@@ -303,7 +307,10 @@ void ClientInstance::OnDisconnect(const std::string& address) {
   }
   book_.NoteFailure(address, SystemClock().MonoNow());
   if (!was_contact) return;
-  routes_->RefreshAll();  // coalesced: the group may have a new leader
+  // The group may have a new leader, or will have one in a moment.
+  for (const std::chrono::milliseconds delay : kRefreshAfterLoss) {
+    scheduler_->After(delay, [this] { routes_->RefreshAll(); });
+  }
   scheduler_->After(std::chrono::milliseconds(100), [this] { SendHeartbeats(false, nullptr); });
 }
 
