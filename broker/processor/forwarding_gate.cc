@@ -225,7 +225,11 @@ void ForwardingGate::Shared::RouteAllParked() {
 }
 
 void ForwardingGate::Shared::AnswerLate(const ItemPtr& item) const {
-  if (!item->policy.late) return;  // silence
+  if (!item->policy.late) {
+    // Silence is the first peer's to keep; on the connection between peers it would stay open.
+    if (item->request->forwarded) item->reply(NotLeaderResponse(item->request->command));
+    return;
+  }
   remoting::Command response = item->policy.late(*item->request);
   response.remark += "; " + LeaderText();
   item->reply(std::move(response));

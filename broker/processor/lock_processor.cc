@@ -1,5 +1,6 @@
 #include "broker/processor/lock_processor.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "broker/processor/response.h"
@@ -57,6 +58,9 @@ std::vector<TopicQueue> LockProcessor::QueuesOf(const remoting::LockBatchRequest
   std::vector<TopicQueue> queues;
   for (const remoting::MessageQueue& queue : body.queues) {
     if (queue.broker_name != context_.config.broker_name || queue.queue_id < 0) continue;
+    const auto topic = context_.store.state().FindTopic(Topic(queue.topic));
+    // What does not exist is not locked: the table would grow with every name that is made up.
+    if (!topic || queue.queue_id >= std::max(topic->read_queues, topic->write_queues)) continue;
     queues.push_back({Topic(queue.topic), QueueId(queue.queue_id)});
   }
   return queues;

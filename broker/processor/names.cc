@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "broker/store/message.h"
-
 namespace triad::broker {
 namespace {
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "broker/config/broker_config.h"
+#include "broker/store/message.h"
 #include "common/status.h"
 
 namespace triad::broker {
@@ -17,7 +18,8 @@ namespace triad::broker {
 inline constexpr std::string_view kDefaultTopic = "TBW102";
 inline constexpr std::size_t kTopicBytesMax = 127;
 inline constexpr std::size_t kRetryTopicBytesMax = 255;  // %RETRY% and %DLQ% names
-inline constexpr std::size_t kGroupBytesMax = 255;
+// Its retry topic has to be a legal name, and a directory.
+inline constexpr std::size_t kGroupBytesMax = kRetryTopicBytesMax - kRetryPrefix.size();
 
 // kInvalidArgument says what is wrong with the name.
 Status CheckTopicName(std::string_view topic);

@@ -21,6 +21,12 @@ remoting::Command WithOffset(const remoting::Command& request, std::int64_t offs
   return response;
 }
 
+// Silence: any error would be read as "nothing stored". Towards the forwarding peer, which keeps
+// it, "not done".
+void KeepSilent(const RequestPtr& request, const Reply& reply) {
+  if (request->forwarded) reply(NotLeaderResponse(request->command));
+}
+
 remoting::Command NotFound(const remoting::Command& request) {
   return remoting::Command::ResponseTo(request, remoting::kQueryNotFound,
                                        "Not found, maybe this group consumer boot first");
@@ -53,8 +59,10 @@ void OffsetProcessor::OnQuery(const RequestPtr& request, const Reply& reply) {
         if (!stored.ok()) {
           if (stored.status().code() == StatusCode::kNotLeader) {
             reply(NotLeaderResponse(request->command));
+          } else {
+            KeepSilent(request, reply);
           }
-          return;  // silence: any error would be read as "nothing stored"
+          return;
         }
         if (stored.value().has_value()) {
           reply(WithOffset(request->command, stored.value()->value()));
@@ -93,9 +101,12 @@ void OffsetProcessor::AnswerWithoutStored(const RequestPtr& request, const Reply
     } else {
       LOG(WARNING) << "offset query: message 0 of " << queue.topic << " queue " << queue.queue_id
                    << " cannot be found: " << read.status();
+      KeepSilent(request, reply);
     }
   });
-  LOG_IF(WARNING, !posted) << "offset query left unanswered: too many reads wait";
+  if (posted) return;
+  LOG(WARNING) << "offset query left unanswered: too many reads wait";
+  KeepSilent(request, reply);
 }
 
 void OffsetProcessor::AnswerByDistance(const RequestPtr& request, const Reply& reply,

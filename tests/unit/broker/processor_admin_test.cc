@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "broker/processor/names.h"
 #include "remoting/bodies.h"
 #include "remoting/codes.h"
 #include "tests/unit/broker/one_broker.h"
@@ -142,6 +143,28 @@ TEST_F(AdminTest, ALockAnswerListsWhatTheClientHoldsWithTokens) {
   const Command denied = broker_.Ask(remoting::kLockBatchMq, {}, lock.Encode());
   EXPECT_EQ(denied.code, 0);
   EXPECT_TRUE(remoting::LockBatchResponse::Decode(denied.body).value().locked.empty());
+}
+
+TEST_F(AdminTest, WhatDoesNotExistIsNotLocked) {
+  CreateTopic("T", 2);
+  remoting::LockBatchRequest lock;
+  lock.client_id = "c1";
+  lock.consumer_group = "g";
+  lock.queues = {{"T", "b0", 1}, {"T", "b0", 2}, {"NoTopic", "b0", 0}};
+  const Command answer = broker_.Ask(remoting::kLockBatchMq, {}, lock.Encode());
+  ASSERT_EQ(answer.code, 0) << answer.remark;
+  const auto locked = remoting::LockBatchResponse::Decode(answer.body).value().locked;
+  ASSERT_EQ(locked.size(), 1u);
+  EXPECT_EQ(locked[0].queue_id, 1);
+}
+
+// A longer one would be a consume queue's directory that no file system makes.
+TEST(Names, TheRetryTopicOfALegalGroupIsALegalTopic) {
+  const std::string longest(kGroupBytesMax, 'g');
+  EXPECT_TRUE(CheckGroupName(longest).ok());
+  EXPECT_TRUE(CheckTopicName(RetryTopicOf(longest)).ok());
+  EXPECT_LE(RetryTopicOf(longest).size(), 255u);
+  EXPECT_FALSE(CheckGroupName(longest + "g").ok());
 }
 
 TEST_F(AdminTest, OffsetsOfANewGroup) {

@@ -99,6 +99,11 @@ class Peer {
     dispatcher_->OnRequest(connection, std::move(command));
     return connection;
   }
+  std::shared_ptr<RecordingConnection> AskWith(Command command) {
+    auto connection = std::make_shared<RecordingConnection>(1, "10.0.0.9:5000");
+    dispatcher_->OnRequest(connection, std::move(command));
+    return connection;
+  }
 
   ForwardingGate& gate() { return *gate_; }
   std::size_t served() const { return served_; }
@@ -185,6 +190,20 @@ TEST(ForwardingGate, AnOffsetQueryEndsInSilence) {
   const auto silent = n0.Ask(kSilent);
   EXPECT_EQ(n0.Ask(kWork)->Next().code, 14);  // later, with the same budget
   EXPECT_EQ(silent->sent(), 0u);
+}
+
+TEST(ForwardingGate, AForwardedOffsetQueryIsGivenBackWhereItsFirstPeerKeepsTheSilence) {
+  Peer n0("n0", milliseconds(50));
+  dledger::LeaderInfo elected;  // not ready
+  elected.role = dledger::Role::kLeader;
+  elected.leader = PeerId("n0");
+  n0.gate().OnLeaderChange(elected);
+  Request query;
+  query.command = Command::Request(kSilent);
+  query.client_address = "10.0.0.9:5000";
+  auto outer = WrapForwarded(query, milliseconds(0));
+  ASSERT_TRUE(outer.ok());
+  EXPECT_EQ(n0.AskWith(std::move(outer.value()))->Next().code, kNotLeaderResponse);
 }
 
 TEST(ForwardingGate, AForwardedRequestGoesOneHopOnly) {
