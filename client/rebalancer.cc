@@ -262,7 +262,7 @@ void Rebalancer::StartQueues(const std::vector<MessageQueue>& queues) {
   limits.max_bytes = context_->options.max_cached_bytes;
   if (context_->orderly) limits.max_span = 0;
   for (const MessageQueue& name : queues) {
-    if (context_->stopping) return;
+    if (context_->stopping) break;
     const bool locks = context_->orderly && context_->clustering();
     if (locks && !tokens.contains(name)) continue;
     bool stored = false;
@@ -281,6 +281,19 @@ void Rebalancer::StartQueues(const std::vector<MessageQueue>& queues) {
     table_->Add(queue);
     changed_assignment_ = true;
     puller_->Start(queue, *start);
+    tokens.erase(name);
+  }
+  GiveBack(tokens);
+}
+
+// Locks of queues that were not started after all: nobody else would get them before the lease
+// ends.
+void Rebalancer::GiveBack(const std::map<MessageQueue, std::uint64_t>& locked) {
+  std::map<std::string, std::vector<MessageQueue>> by_broker;
+  for (const auto& [queue, token] : locked) by_broker[queue.broker_name].push_back(queue);
+  for (const auto& [broker_name, names] : by_broker) {
+    IgnoreError(context_->calls->Unlock(context_->options.group, broker_name, names),
+                "the lock ends with its lease");
   }
 }
 

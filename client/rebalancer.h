@@ -62,6 +62,7 @@ class Rebalancer : public std::enable_shared_from_this<Rebalancer> {
   void CommitBeforeRelease(const ProcessQueuePtr& queue);
   void StartQueues(const std::vector<MessageQueue>& queues);
   std::map<MessageQueue, std::uint64_t> LockNew(const std::vector<MessageQueue>& queues);
+  void GiveBack(const std::map<MessageQueue, std::uint64_t>& locked);
   Result<std::int64_t> FindStart(const MessageQueue& queue, bool* stored);
   Result<std::int64_t> StartWithoutOffset(const MessageQueue& queue);
 
