@@ -20,6 +20,7 @@ DEFINE_bool(p, false, "print every setting and exit");
 DEFINE_bool(m, false, "print the important settings and exit");
 DEFINE_bool(h, false, "print this help and exit");
 DEFINE_bool(check, false, "only check the configuration");
+DEFINE_bool(print_configuration_page, false, "print docs/configuration-namesrv.md and exit");
 
 namespace triad {
 namespace {
@@ -36,6 +37,12 @@ constexpr char kUsage[] =
     "      --check                   check the configuration file and exit\n"
     "      --log_dir DIR             write DIR/namesrv.log instead of standard error\n"
     "  -h, --help                    print this help and exit\n";
+
+constexpr char kPageHead[] =
+    "# Configuration of the NameServer\n\n"
+    "Keys of `namesrv.conf` (`mqnamesrv -c FILE`), made from the table in\n"
+    "`nameserver/name_server_config.cc` by `triad-namesrv --print_configuration_page`; do not\n"
+    "edit. The syntax is that of `docs/configuration.md`.\n";
 
 std::string Environment(const char* name) {
   const char* value = std::getenv(name);
@@ -91,6 +98,10 @@ int Serve(const LoadedNameServerConfig& loaded) {
 int Main() {
   if (FLAGS_h) {
     std::cout << kUsage;
+    return 0;
+  }
+  if (FLAGS_print_configuration_page) {
+    std::cout << kPageHead << NameServerConfigTable().Markdown();
     return 0;
   }
   const Result<LoadedNameServerConfig> loaded = LoadConfig();

@@ -61,5 +61,14 @@ TEST(NameServerConfig, BadValuesAndABadEscapeAreFaultsWithTheirLines) {
   EXPECT_THAT(Load("a=\\u1").faults, ElementsAre(HasSubstr("n.conf: line 1")));
 }
 
+// docs/configuration-namesrv.md is the table, printed.
+TEST(NameServerConfigurationPage, IsTheTable) {
+  const std::string path = std::string(TRIAD_TEST_DATA) + "/../../docs/configuration-namesrv.md";
+  const Result<std::string> page = ReadFile(PosixFileSystem(), path);
+  ASSERT_TRUE(page.ok()) << page.status();
+  EXPECT_THAT(*page, HasSubstr(NameServerConfigTable().Markdown()))
+      << "write it again: triad-namesrv --print_configuration_page > docs/configuration-namesrv.md";
+}
+
 }  // namespace
 }  // namespace triad::nameserver
