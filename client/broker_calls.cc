@@ -16,6 +16,7 @@ constexpr std::chrono::milliseconds kAttempt{3000};
 constexpr std::chrono::milliseconds kTotal{6000};
 constexpr std::chrono::milliseconds kLockTotal{2500};
 constexpr std::chrono::milliseconds kPause{50};  // between attempts
+constexpr int kCommitAttempts = 5;
 
 // The broker means: not now, not here.
 bool IsPassing(std::int32_t code) {
@@ -123,9 +124,15 @@ Status BrokerCalls::CommitOffset(const std::string& group, const MessageQueue& q
   remoting::Command request = remoting::Command::Request(remoting::kUpdateConsumerOffset);
   header.Encode(&request.ext);
   if (fence_token != 0) request.ext.Set("fenceToken", static_cast<std::int64_t>(fence_token));
-  const Result<remoting::Command> answer = Call(queue.broker_name, std::move(request), kTotal);
-  if (!answer.ok()) return answer.status();
-  return StatusOfCode(*answer, "commit of " + Name(queue));
+  // "Not committed in time" may be said of a commit more than once; repeating it does no harm.
+  Status last;
+  for (int attempt = 0; attempt < kCommitAttempts; ++attempt) {
+    const Result<remoting::Command> answer = Call(queue.broker_name, request, kTotal);
+    if (!answer.ok()) return answer.status();
+    last = StatusOfCode(*answer, "commit of " + Name(queue));
+    if (answer->code != remoting::kSystemError) return last;
+  }
+  return last;
 }
 
 Result<std::int64_t> BrokerCalls::AskOffset(const std::string& broker_name,

@@ -111,6 +111,25 @@ TEST_F(ConsumerTest, ShutdownCommitsWhatTheTimerHasNot) {
   EXPECT_EQ(cluster_.Count(remoting::kUnregisterClient), 3) << "every peer is told";
 }
 
+TEST_F(ConsumerTest, ShutdownRepeatsACommitThatTheBrokerDidNotManage) {
+  cluster_.CreateTopic("T", 1);
+  cluster_.Put("T", 0, "a");
+  PushConsumerOptions options = Options();
+  options.offset_commit_interval = std::chrono::hours(1);
+  const auto consumer = Start(options, Listener());
+  ASSERT_TRUE(cluster_.Wait([&] { return bodies_.size() == 1; }));
+  int refusals = 0;
+  cluster_.SetHook([&](int, const Command& request, FakeCluster::Script*) {
+    std::optional<Command> answer;
+    if (request.code == remoting::kUpdateConsumerOffset && ++refusals % 2 == 1) {
+      answer = Command::ResponseTo(request, 1, "appended, but not committed in time");
+    }
+    return answer;
+  });
+  consumer->Shutdown();
+  EXPECT_EQ(cluster_.Offset("g", "T", 0), 1);
+}
+
 TEST_F(ConsumerTest, NeverCommitsPastAMessageThatIsStillConsumed) {
   cluster_.CreateTopic("T", 1);
   for (int i = 0; i < 4; ++i) cluster_.Put("T", 0, std::to_string(i));
