@@ -148,6 +148,7 @@ TEST_F(OrderlyConsumerTest, ASuspendedQueueWaitsAsLongAsTheListenerSays) {
   ASSERT_TRUE(cluster_.Wait([&] { return times.size() == 1; }));
   cluster_.Put("T", 0, "behind");  // its arrival must not end the pause
   ASSERT_TRUE(cluster_.Wait([&] { return times.size() >= 2; }));
+  consumer->Shutdown();  // from here on nobody writes
   EXPECT_GE(times[1] - times[0], milliseconds(200));
   EXPECT_EQ(messages_.front().body, "bad");
 }
