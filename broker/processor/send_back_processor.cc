@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 
 #include "broker/processor/names.h"
 #include "broker/processor/response.h"
@@ -16,6 +17,7 @@ namespace {
 constexpr std::chrono::milliseconds kSendBackBudget{2500};
 constexpr std::int32_t kPermWrite = 2;
 constexpr std::int32_t kFirstRetryLevel = 3;  // 10 s in the default table
+constexpr std::chrono::milliseconds kAskAgain{50};
 
 }  // namespace
 
@@ -42,6 +44,7 @@ void SendBackProcessor::OnSendBack(const RequestPtr& request, const Reply& reply
   back.request = request;
   back.header = std::move(header).value();
   back.key = {GroupName(back.header.group), PhysicalOffset(back.header.offset)};
+  back.term = context_.store.node().leader_info().term;
   if (const Refusal refusal = CheckGroup(back.header, &back.group)) {
     reply(RefusalResponse(command, refusal));
     return;
@@ -83,9 +86,9 @@ Refusal SendBackProcessor::CheckGroup(const remoting::SendBackRequest& header,
 bool SendBackProcessor::JoinInFlight(const Key& key, const RequestPtr& request,
                                      const Reply& reply) {
   const std::lock_guard hold(mutex_);
-  auto& waiters = in_flight_[key];
-  waiters.emplace_back(request, reply);
-  return waiters.size() > 1;
+  const auto [found, first] = in_flight_.try_emplace(key);
+  found->second.waiters.emplace_back(request, reply);
+  return !first;
 }
 
 void SendBackProcessor::EnsureRetryTopic(const SendBack& back) {
@@ -189,8 +192,13 @@ void SendBackProcessor::Store(const SendBack& back, const MessageView& message) 
   proposal.messages.push_back(std::move(draft).value());
   proposal.command.send_backs.emplace_back(back.key.first, back.key.second);
   proposal.deadline = back.request->arrived + kSendBackBudget;
-  proposal.done = [this, key = back.key](const AppendOutcome& outcome) {
-    Finish(key, outcome.status);
+  proposal.only_in = back.term;
+  proposal.done = [this, key = back.key, term = back.term](const AppendOutcome& outcome) {
+    if (outcome.status.code() == StatusCode::kTimedOut) {
+      OnUnknown(key, term, outcome.status);
+    } else {
+      Finish(key, outcome.status);
+    }
   };
   context_.store.appender().Submit(std::move(proposal));
 }
@@ -200,12 +208,53 @@ void SendBackProcessor::Finish(const Key& key, const Status& status) {
 }
 
 void SendBackProcessor::Finish(const Key& key, std::int32_t code, const std::string& remark) {
+  AnswerAll(key, /*keep=*/false, code, remark);
+}
+
+void SendBackProcessor::OnUnknown(const Key& key, Term term, const Status& status) {
+  AnswerAll(key, /*keep=*/true, ResponseCodeOf(status), std::string(status.message()));
+  AskAgain(key, term);
+}
+
+void SendBackProcessor::AskAgain(const Key& key, Term term) {
+  if (context_.store.state().SentBack(key.first, key.second)) {
+    Finish(key, Status::Ok());
+    return;
+  }
+  const dledger::LeaderInfo info = context_.store.node().leader_info();
+  // A later leader has applied the entry before it serves, or the entry is gone.
+  if (info.term != term) {
+    Finish(key, Status::NotLeader(info.leader.value()));
+    return;
+  }
+  const TimePoint too_old = context_.clock.MonoNow() - kSendBackBudget;
+  std::vector<std::pair<RequestPtr, Reply>> late;
+  {
+    const std::lock_guard hold(mutex_);
+    auto& waiters = in_flight_.at(key).waiters;
+    const auto late_end = std::stable_partition(
+        waiters.begin(), waiters.end(),
+        [too_old](const auto& waiter) { return waiter.first->arrived <= too_old; });
+    std::move(waiters.begin(), late_end, std::back_inserter(late));
+    waiters.erase(waiters.begin(), late_end);
+  }
+  for (const auto& [request, reply] : late) {
+    reply(remoting::Command::ResponseTo(request->command, remoting::kSystemError,
+                                        "the message is being sent back, the outcome is unknown"));
+  }
+  // Refused only when the timer is full or stopping: then the key stays, and its next request waits
+  // out its budget at the client.
+  context_.timers.Schedule(kAskAgain, [this, key, term] { AskAgain(key, term); });
+}
+
+void SendBackProcessor::AnswerAll(const Key& key, bool keep, std::int32_t code,
+                                  const std::string& remark) {
   std::vector<std::pair<RequestPtr, Reply>> waiters;
   {
     const std::lock_guard hold(mutex_);
     const auto found = in_flight_.find(key);
-    waiters = std::move(found->second);
-    in_flight_.erase(found);
+    waiters.swap(found->second.waiters);
+    if (!keep) in_flight_.erase(found);
   }
   for (const auto& [request, reply] : waiters) {
     reply(remoting::Command::ResponseTo(request->command, code, remark));

@@ -34,6 +34,11 @@ class SendBackProcessor {
     remoting::SendBackRequest header;
     GroupConfig group;
     Key key;
+    Term term;  // this peer leads in it; what is decided here may not enter the log in another one
+  };
+  // A message on its way back, and who waits for that.
+  struct InFlight {
+    std::vector<std::pair<RequestPtr, Reply>> waiters;
   };
 
   void OnSendBack(const RequestPtr& request, const Reply& reply);
@@ -50,11 +55,16 @@ class SendBackProcessor {
   // Answers everybody who waits for this message.
   void Finish(const Key& key, std::int32_t code, const std::string& remark);
   void Finish(const Key& key, const Status& status);
+  // The outcome is unknown at the deadline: the new message may still be committed. The key stays
+  // in flight until its mark is there or the term is over, so that nobody stores it a second time.
+  void OnUnknown(const Key& key, Term term, const Status& status);
+  void AskAgain(const Key& key, Term term);
+  void AnswerAll(const Key& key, bool keep, std::int32_t code, const std::string& remark);
 
   BrokerContext& context_;
   StateCreator creator_;
   std::mutex mutex_;
-  std::map<Key, std::vector<std::pair<RequestPtr, Reply>>> in_flight_;
+  std::map<Key, InFlight> in_flight_;
 };
 
 }  // namespace triad::broker
