@@ -515,6 +515,8 @@ int Main(int argc, char** argv) {
 }  // namespace triad
 
 int main(int argc, char** argv) {
+  FLAGS_logtostderr = true;  // no log files beside the story
+  FLAGS_minloglevel = google::GLOG_ERROR;
   google::InitGoogleLogging(argv[0]);
   return triad::Main(argc, argv);
 }
