@@ -46,6 +46,8 @@ TopicQueue QueueOf(const Header& header) {
 void QueryProcessor::Register(Dispatcher* dispatcher) {
   dispatcher->Register(remoting::kViewMessageById,
                        [this](RequestPtr request, Reply reply) { OnViewMessage(request, reply); });
+  dispatcher->Register(remoting::kQueryMessage,
+                       [this](RequestPtr request, Reply reply) { OnQueryMessage(request, reply); });
   auto policy = LeaderGate::For(kBudget, remoting::kServiceNotAvailable);
   policy.repeatable = true;
   const auto for_leader = [&](std::int32_t code,
@@ -78,6 +80,18 @@ void QueryProcessor::OnReader(const RequestPtr& request, const Reply& reply,
                               std::function<void()> task) {
   if (context_.store.node().PostReader(std::move(task))) return;
   reply(ResponseOf(request->command, Status::Busy("too many reads from files are waiting")));
+}
+
+void QueryProcessor::OnQueryMessage(const RequestPtr& request, const Reply& reply) {
+  const auto header = remoting::QueryMessageRequest::Decode(request->command.ext);
+  if (!header.ok()) {
+    reply(BadHeader(request->command, header.status()));
+    return;
+  }
+  reply(remoting::Command::ResponseTo(
+      request->command, remoting::kRequestCodeNotSupported,
+      " request type 12 not supported: this broker keeps no index of keys; a message is found by "
+      "its offset message id (33) or by queue and offset (11)"));
 }
 
 void QueryProcessor::OnViewMessage(const RequestPtr& request, const Reply& reply) {

@@ -22,6 +22,8 @@ class QueryProcessor {
 
  private:
   void OnViewMessage(const RequestPtr& request, const Reply& reply);
+  // There is no key index: a well-formed query is answered "not supported", a bad one as a bad one.
+  void OnQueryMessage(const RequestPtr& request, const Reply& reply);
   void OnMaxOffset(const RequestPtr& request, const Reply& reply);
   void OnMinOffset(const RequestPtr& request, const Reply& reply);
   void OnSearchOffset(const RequestPtr& request, const Reply& reply);

@@ -50,6 +50,21 @@ TEST_F(QueryTest, OffsetsAndTimesFollowTheMessages) {
   EXPECT_EQ(at(messages.at(1).store_time_ms + 1), 2);
 }
 
+// tests/data/spec/frame-missing-field.hex, as its expectation says.
+TEST_F(QueryTest, AQueryByKeyWithoutItsTimesNamesTheMissingField) {
+  remoting::Command command = remoting::Command::Request(remoting::kQueryMessage);
+  for (const auto& [key, value] :
+       {std::pair{"topic", "T"}, {"key", "k"}, {"maxNum", "32"}, {"begin", "0"}, {"end", "1"}}) {
+    command.ext.Add(key, value);
+  }
+  const auto bad = broker_.Call(command);
+  EXPECT_NE(bad.code, remoting::kSuccess);
+  EXPECT_NE(bad.remark.find("beginTimestamp"), std::string::npos) << bad.remark;
+  command.ext.Add("beginTimestamp", "0");
+  command.ext.Add("endTimestamp", "1");
+  EXPECT_EQ(broker_.Call(command).code, remoting::kRequestCodeNotSupported);
+}
+
 TEST_F(QueryTest, AMessageIsFoundByItsOffset) {
   Send("hello");
   const auto messages = broker_.Messages("T", 0);
