@@ -119,7 +119,7 @@ TEST_F(ConsumerTest, ShutdownRepeatsACommitThatTheBrokerDidNotManage) {
   const auto consumer = Start(options, Listener());
   ASSERT_TRUE(cluster_.Wait([&] { return bodies_.size() == 1; }));
   int refusals = 0;
-  cluster_.SetHook([&](int, const Command& request, FakeCluster::Script*) {
+  const auto hook = cluster_.SetHook([&](int, const Command& request, FakeCluster::Script*) {
     std::optional<Command> answer;
     if (request.code == remoting::kUpdateConsumerOffset && ++refusals % 2 == 1) {
       answer = Command::ResponseTo(request, 1, "appended, but not committed in time");
@@ -182,7 +182,7 @@ TEST_F(ConsumerTest, AnOffsetThatCannotBeToldIsAskedForAgainAndNeverGuessed) {
   cluster_.Put("T", 0, "b");
   cluster_.SetOffset("g", "T", 0, 1);
   int refusals = 0;
-  cluster_.SetHook([&](int, const Command& request, FakeCluster::Script*) {
+  const auto hook = cluster_.SetHook([&](int, const Command& request, FakeCluster::Script*) {
     std::optional<Command> answer;
     if (request.code == remoting::kQueryConsumerOffset && refusals < 3) {
       ++refusals;
@@ -247,7 +247,7 @@ TEST_F(ConsumerTest, AFailedMessageComesBackUntilItIsADeadLetter) {
 TEST_F(ConsumerTest, SendsToTheRetryTopicWhenSendBackIsRefused) {
   cluster_.CreateTopic("T", 1);
   cluster_.Put("T", 0, "x", "UNIQ_KEY\x01U\x02");
-  cluster_.SetHook([&](int, const Command& request, FakeCluster::Script*) {
+  const auto hook = cluster_.SetHook([&](int, const Command& request, FakeCluster::Script*) {
     std::optional<Command> answer;
     if (request.code == remoting::kConsumerSendMsgBack) {
       answer = Command::ResponseTo(request, 1, "look message by offset failed");
@@ -305,7 +305,7 @@ TEST_F(ConsumerTest, StopsPullingWhileTooMuchIsCached) {
   options.max_cached_messages = 10;
   options.pull_batch = 5;
   std::int64_t pulled_to = 0;
-  cluster_.SetHook([&](int, const Command& request, FakeCluster::Script*) {
+  const auto hook = cluster_.SetHook([&](int, const Command& request, FakeCluster::Script*) {
     if (request.code == remoting::kPullMessage && request.ext.StringOr("topic", "") == "T") {
       pulled_to = std::max(pulled_to, *request.ext.GetInt64("queueOffset"));
     }

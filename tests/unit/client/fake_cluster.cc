@@ -112,8 +112,9 @@ void FakeCluster::StartPeer(int peer) {
   ports_[index] = peers_[index]->ports().at(0);
 }
 
-void FakeCluster::SetHook(Hook hook) {
+FakeCluster::HookGuard FakeCluster::SetHook(Hook hook) {
   Note([&] { hook_ = std::move(hook); });
+  return HookGuard(this);
 }
 
 std::vector<StoredMessage> FakeCluster::Stored(const std::string& topic) {

@@ -63,7 +63,20 @@ class FakeCluster {
   enum class Script { kGoOn, kDrop };
   using Hook = std::function<std::optional<remoting::Command>(int peer, const remoting::Command&,
                                                               Script* script)>;
-  void SetHook(Hook hook);
+  // Until the guard ends; then the hook is not called any more, and what it refers to may go.
+  class [[nodiscard]] HookGuard {
+   public:
+    explicit HookGuard(FakeCluster* cluster) : cluster_(cluster) {}
+    ~HookGuard() {
+      cluster_->Note([this] { cluster_->hook_ = nullptr; });
+    }
+    HookGuard(const HookGuard&) = delete;
+    HookGuard& operator=(const HookGuard&) = delete;
+
+   private:
+    FakeCluster* const cluster_;
+  };
+  HookGuard SetHook(Hook hook);
 
   std::vector<StoredMessage> Stored(const std::string& topic);
   std::optional<std::int64_t> Offset(const std::string& group, const std::string& topic, int queue);

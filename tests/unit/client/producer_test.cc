@@ -168,7 +168,7 @@ TEST_F(ProducerTest, RefusesMoreAsyncSendsThanMayWait) {
   options.max_inflight = 2;
   StartProducer(options);
   bool hold = true;
-  cluster_.SetHook([&](int, const Command& request, FakeCluster::Script* script) {
+  const auto hook = cluster_.SetHook([&](int, const Command& request, FakeCluster::Script* script) {
     if (hold && IsSend(request)) *script = FakeCluster::Script::kDrop;
     return std::optional<Command>();
   });
@@ -213,7 +213,7 @@ TEST_F(ProducerTest, TriesAnotherPeerWhenTheLeaderSaysNotNow) {
   cluster_.CreateTopic("T", 1);
   StartProducer();
   std::vector<int> asked;
-  cluster_.SetHook([&](int peer, const Command& request, FakeCluster::Script*) {
+  const auto hook = cluster_.SetHook([&](int peer, const Command& request, FakeCluster::Script*) {
     std::optional<Command> answer;
     if (!IsSend(request)) return answer;
     asked.push_back(peer);
@@ -244,7 +244,7 @@ TEST_F(ProducerTest, LearnsOfANewLeaderAtOnceAfterAFailure) {
   StartProducer();
   ASSERT_TRUE(producer_->Send(Make("before")).ok());
   std::set<int> asked;
-  cluster_.SetHook([&](int peer, const Command& request, FakeCluster::Script*) {
+  const auto hook = cluster_.SetHook([&](int peer, const Command& request, FakeCluster::Script*) {
     if (IsSend(request)) asked.insert(peer);
     return std::optional<Command>();
   });
@@ -263,7 +263,7 @@ TEST_F(ProducerTest, LearnsOfANewLeaderAtOnceAfterAFailure) {
 TEST_F(ProducerTest, AFinalAnswerIsAnErrorThatSaysWhy) {
   cluster_.CreateTopic("T", 1);
   StartProducer();
-  cluster_.SetHook([&](int, const Command& request, FakeCluster::Script*) {
+  const auto hook = cluster_.SetHook([&](int, const Command& request, FakeCluster::Script*) {
     std::optional<Command> answer;
     if (IsSend(request)) answer = Command::ResponseTo(request, 13, "the message is illegal");
     return answer;
@@ -279,7 +279,7 @@ TEST_F(ProducerTest, WithoutAnAnswerTheOutcomeIsUnknown) {
   ProducerOptions options;
   options.send_timeout = milliseconds(150);
   StartProducer(options);
-  cluster_.SetHook([&](int, const Command& request, FakeCluster::Script* script) {
+  const auto hook = cluster_.SetHook([&](int, const Command& request, FakeCluster::Script* script) {
     if (IsSend(request)) *script = FakeCluster::Script::kDrop;
     return std::optional<Command>();
   });
@@ -300,7 +300,7 @@ TEST_F(ProducerTest, MessagesOfOneKeyStayInOrderThroughFailures) {
   cluster_.CreateTopic("T", 8);
   StartProducer();
   int sends = 0;
-  cluster_.SetHook([&](int, const Command& request, FakeCluster::Script*) {
+  const auto hook = cluster_.SetHook([&](int, const Command& request, FakeCluster::Script*) {
     std::optional<Command> answer;
     // Every third attempt fails before it is stored.
     if (IsSend(request) && ++sends % 3 == 0) answer = Command::ResponseTo(request, 14, "not now");
@@ -340,7 +340,7 @@ TEST_F(ProducerTest, ALaterMessageOfAKeyIsNotSentBeforeTheEarlierOnesFateIsKnown
   StartProducer();
   bool held = true;
   std::vector<std::string> arrived;
-  cluster_.SetHook([&](int, const Command& request, FakeCluster::Script* script) {
+  const auto hook = cluster_.SetHook([&](int, const Command& request, FakeCluster::Script* script) {
     if (!IsSend(request)) return std::optional<Command>();
     arrived.push_back(request.body);
     if (request.body == "first" && held) *script = FakeCluster::Script::kDrop;
@@ -363,7 +363,7 @@ TEST_F(ProducerTest, ALaterMessageOfAKeyIsNotSentBeforeTheEarlierOnesFateIsKnown
 TEST_F(ProducerTest, AFailedMessageCancelsThoseBehindItOfTheSameKey) {
   cluster_.CreateTopic("T", 4);
   StartProducer();
-  cluster_.SetHook([&](int, const Command& request, FakeCluster::Script*) {
+  const auto hook = cluster_.SetHook([&](int, const Command& request, FakeCluster::Script*) {
     std::optional<Command> answer;
     if (IsSend(request) && request.body == "bad") answer = Command::ResponseTo(request, 13, "no");
     return answer;
@@ -397,7 +397,6 @@ TEST_F(ProducerTest, SaysWhatIsMissingBeforeItStarts) {
 }
 
 TEST_F(ProducerTest, ATopicThatCannotBeIsNotFound) {
-  cluster_.SetHook(nullptr);
   FakeCluster bare;  // with a template topic that may not be written
   bare.CreateTopic("TBW102", 8, 1);
   ProducerOptions options;
@@ -421,7 +420,7 @@ TEST_F(ProducerTest, TellsTheLeaderThatItIsThere) {
 TEST_F(ProducerTest, ShutdownCancelsWhatIsUnderWay) {
   cluster_.CreateTopic("T", 1);
   StartProducer();
-  cluster_.SetHook([&](int, const Command& request, FakeCluster::Script*) {
+  const auto hook = cluster_.SetHook([&](int, const Command& request, FakeCluster::Script*) {
     std::optional<Command> answer;
     if (IsSend(request)) answer = Command::ResponseTo(request, 14, "not now");
     return answer;

@@ -75,7 +75,7 @@ TEST_F(PullConsumerTest, FiltersByTag) {
 TEST_F(PullConsumerTest, ReadsFromOnePeerWhenAskedTo) {
   cluster_.Put("T", 1, "a");
   int asked = -1;
-  cluster_.SetHook([&](int peer, const Command& request, FakeCluster::Script*) {
+  const auto hook = cluster_.SetHook([&](int peer, const Command& request, FakeCluster::Script*) {
     if (request.code == remoting::kPullMessage) asked = peer;
     return std::optional<Command>();
   });
@@ -104,7 +104,7 @@ TEST_F(PullConsumerTest, AsksAnotherPeerWhenTheLeaderIsGone) {
 }
 
 TEST_F(PullConsumerTest, ABadRecordIsAnErrorAndNotASkip) {
-  cluster_.SetHook([&](int, const Command& request, FakeCluster::Script*) {
+  const auto hook = cluster_.SetHook([&](int, const Command& request, FakeCluster::Script*) {
     std::optional<Command> answer;
     if (request.code != remoting::kPullMessage) return answer;
     answer = Command::ResponseTo(request, 0);
@@ -143,7 +143,7 @@ TEST(AdminTest, ChangesGoToTheLeaderOfEveryGroupAndNameTheTopic) {
   Admin admin(cluster.client_options());
   ASSERT_TRUE(admin.Start().ok());
   std::vector<std::string> seen;
-  cluster.SetHook([&](int peer, const Command& request, FakeCluster::Script*) {
+  const auto hook = cluster.SetHook([&](int peer, const Command& request, FakeCluster::Script*) {
     seen.push_back(std::to_string(peer) + ":" + std::to_string(request.code) + ":" +
                    request.ext.StringOr("topic", "") + ":" +
                    request.ext.StringOr("writeQueueNums", ""));
