@@ -21,19 +21,21 @@ MessageStoreOptions StoreOptions(const BrokerConfig& config, const HostPort& sto
   options.node.client_address = config.FullClientAddress();
   options.node.segment_bytes = 64u << 20;
   options.node.prepare_bytes = 1u << 20;
-  options.node.sync_flush = false;
+  options.node.sync_flush = config.flush == FlushDiskType::kSyncFlush;
   return options;
 }
 
 }  // namespace
 
-MessageHarness::MessageHarness(const std::function<void(BrokerConfig*)>& adjust) {
+MessageHarness::MessageHarness(const std::function<void(BrokerConfig*)>& adjust, FileSystem& fs)
+    : fs_(fs) {
   config_.broker_name = "broker-a";
   config_.broker_ip1 = "127.0.0.1";
   config_.listen_port = 10911;
   config_.store_root = dir_.path();
   config_.disk_warning_percent = 100;
   config_.disk_free_floor_bytes = 0;
+  config_.flush = FlushDiskType::kAsyncFlush;  // most tests are not about the disk
   if (adjust) adjust(&config_);
   Start();
 }
@@ -44,7 +46,6 @@ MessageHarness::~MessageHarness() {
 
 void MessageHarness::Start() {
   const Clock& clock = SystemClock();
-  FileSystem& fs = PosixFileSystem();
   timers_ = std::make_unique<TimerQueue>();
   client_ = remoting::CreateClient({}, {});
   ForwardingGate::Options gate_options;
@@ -69,7 +70,7 @@ void MessageHarness::Start() {
     changed_.notify_all();
   };
   const HostPort store_host = ParseHostPort(config_.FullClientAddress()).value();
-  auto opened = MessageStore::Open(fs, clock, StoreOptions(config_, store_host), listener);
+  auto opened = MessageStore::Open(fs_, clock, StoreOptions(config_, store_host), listener);
   CHECK(opened.ok()) << opened.status();
   store_ = std::move(opened.value());
   reads_ = std::make_unique<LeaderReads>(store_->node());
@@ -79,7 +80,7 @@ void MessageHarness::Start() {
       std::make_unique<LockService>(clock, store_->appender(), store_->state(), *reads_, *offsets_);
   registration_ =
       std::make_unique<Registration>(config_, clock, *timers_, *client_, store_->state(), *reads_);
-  disk_ = std::make_unique<DiskGuard>(fs, config_.store_root, config_.disk_warning_percent,
+  disk_ = std::make_unique<DiskGuard>(fs_, config_.store_root, config_.disk_warning_percent,
                                       static_cast<std::uint64_t>(config_.disk_free_floor_bytes));
   disk_->Refresh();
   consumers_ =

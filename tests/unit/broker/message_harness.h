@@ -56,8 +56,9 @@ class TestConnection final : public remoting::Connection {
 
 class MessageHarness {
  public:
-  // `adjust` changes the configuration before anything starts.
-  explicit MessageHarness(const std::function<void(BrokerConfig*)>& adjust = {});
+  // `adjust` changes the configuration before anything starts; `fs` outlives the harness.
+  explicit MessageHarness(const std::function<void(BrokerConfig*)>& adjust = {},
+                          FileSystem& fs = PosixFileSystem());
   ~MessageHarness();
 
   // Stops everything and starts it again on the same directory.
@@ -100,6 +101,7 @@ class MessageHarness {
   void Start();
   void Stop();
 
+  FileSystem& fs_;
   StoreTempDir dir_;
   BrokerConfig config_;
   Counters counters_;

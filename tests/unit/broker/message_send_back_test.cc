@@ -4,6 +4,7 @@
 
 #include "remoting/codes.h"
 #include "tests/unit/broker/message_harness.h"
+#include "tests/unit/broker/stalling_file_system.h"
 
 namespace triad::broker {
 namespace {
@@ -143,6 +144,38 @@ TEST(SendBackWithoutAutoCreate, AnUnknownGroupIsRefused) {
   header.group = "g";
   header.Encode(&command.ext);
   EXPECT_EQ(broker.Call(command).code, remoting::kSubscriptionGroupNotExist);
+}
+
+// The disk hangs past the answer's deadline; the client asks again; then the disk goes on.
+TEST(SendBackOnASlowDisk, AnUnknownOutcomeIsNotStoredASecondTime) {
+  StallingFileSystem disk;
+  MessageHarness broker([](BrokerConfig* config) { config->flush = FlushDiskType::kSyncFlush; },
+                        disk);
+  broker.CreateTopic("T", 1);
+  for (const char* body : {"first", "second"}) {
+    ASSERT_EQ(broker.Send(MessageHarness::SendHeader("T"), body).code, remoting::kSuccess);
+  }
+  const auto messages = broker.Messages("T", 0);
+  const auto send_back = [&](std::size_t which) {
+    remoting::SendBackRequest header;
+    header.offset = messages.at(which).physical_offset.value();
+    header.group = "g";
+    header.max_reconsume_times = 16;
+    remoting::Command command = remoting::Command::Request(remoting::kConsumerSendMsgBack);
+    header.Encode(&command.ext);
+    return broker.Ask(command);
+  };
+  ASSERT_EQ(send_back(0).get().code, remoting::kSuccess);  // the group and its retry topic exist
+
+  disk.Hold();
+  auto unknown = send_back(1);
+  ASSERT_EQ(unknown.wait_for(kPatience), std::future_status::ready);
+  EXPECT_EQ(unknown.get().code, remoting::kSystemError);
+  auto again = send_back(1);
+  disk.Release();
+  ASSERT_EQ(again.wait_for(kPatience), std::future_status::ready);
+  EXPECT_EQ(again.get().code, remoting::kSuccess);
+  EXPECT_EQ(broker.Messages("SCHEDULE_TOPIC_XXXX", 2).size(), 2u) << "one copy of each message";
 }
 
 }  // namespace
