@@ -67,8 +67,8 @@ class World {
     }
     if (dice > 50 && dice < 75) Build();
     if (dice >= 75 && dice < 93) Commit(1 + Pick(3));
-    if (dice == 93) clock_.Advance(milliseconds(Pick(400)));
-    if (dice == 94) appender_.ExpireWaiters();
+    if (dice == 93) clock_.Advance(milliseconds(Pick(1500)));
+    if (dice >= 94 && dice < 97) appender_.ExpireWaiters();
     if (dice >= 97) Resign();
   }
 
