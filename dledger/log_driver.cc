@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "dledger/membership_codec.h"
+#include "dledger/raft/membership.h"
 
 namespace triad::dledger {
 void LogDriver::OnTicks(int count) {
@@ -88,8 +89,29 @@ void LogDriver::OnTransfer(const PeerId& to, TimePoint deadline, std::function<v
   } else if (transfers_.size() >= kTransfersMax) {
     done(Status::Busy("too many transfers wait"));
   } else {
-    transfers_.push_back(PendingTransfer{.deadline = deadline, .done = std::move(done)});
-    Step(TransferLeadership{to});
+    const std::uint64_t context = next_transfer_++;
+    transfers_.push_back(
+        PendingTransfer{.context = context, .deadline = deadline, .done = std::move(done)});
+    Step(TransferLeadership{.to = to, .context = context});
+  }
+}
+
+void LogDriver::OnTransferFailed(const TransferFailed& failed) {
+  const auto found =
+      std::find_if(transfers_.begin(), transfers_.end(),
+                   [&](const PendingTransfer& t) { return t.context == failed.context; });
+  if (found == transfers_.end()) return;  // the core's own wish, or past its deadline
+  const std::function<void(Status)> done = std::move(found->done);
+  transfers_.erase(found);
+  const std::string why(Describe(failed.why));
+  switch (failed.why) {
+    case TransferFailure::kNotLeader: return done(Status::NotLeader(info_.leader.value()));
+    case TransferFailure::kInProgress: return done(Status::Busy(why));
+    case TransferFailure::kNotVoter: return done(Status::InvalidArgument(why));
+    case TransferFailure::kTimedOut: return done(Status::TimedOut(why));
+    case TransferFailure::kNotReachable:
+    case TransferFailure::kNotCaughtUp:
+    case TransferFailure::kNobody: return done(Status::Unavailable(why));
   }
 }
 
@@ -133,6 +155,8 @@ void LogDriver::Execute() {
     reads_.OnFailed(context, Status::NotLeader(info_.leader.value()));
   }
   wants_first_ = wants_first_ || output.want_noop;
+  for (const TransferFailed& failed : output.transfers_failed) OnTransferFailed(failed);
+  if (output.propose_membership) ProposeMembership(*output.propose_membership);
 }
 
 void LogDriver::Record(const StorageOp& op) {
@@ -231,6 +255,14 @@ EntryRef LogDriver::MakeFirst() {
   }
   RollIfNeeded(EntryBytes(payload.size()), options_.segment_bytes, &tail_);
   return MakeEntry(core_->term(), type, LogTimeMs(), std::move(payload), &tail_);
+}
+
+void LogDriver::ProposeMembership(const Membership& membership) {
+  CHECK(is_tail_known_) << "a leader that is ready has appended";
+  std::string payload = EncodeMembership(membership);
+  RollIfNeeded(EntryBytes(payload.size()), options_.segment_bytes, &tail_);
+  Step(Propose{
+      MakeEntry(core_->term(), EntryType::kMembership, LogTimeMs(), std::move(payload), &tail_)});
 }
 
 bool LogDriver::MayBuild() const {

@@ -97,6 +97,7 @@ class LogDriver {
 
  private:
   struct PendingTransfer {
+    std::uint64_t context;
     TimePoint deadline;
     std::function<void(Status)> done;
   };
@@ -120,6 +121,8 @@ class LogDriver {
   void OnSoftState(const SoftState& soft);
   void ProposeFirst();
   EntryRef MakeFirst();
+  void ProposeMembership(const Membership& membership);
+  void OnTransferFailed(const TransferFailed& failed);
   bool MayBuild() const;
   bool BuildOne();
   BuildContext ContextAt(const LogTail& tail);
@@ -157,6 +160,7 @@ class LogDriver {
   LogClock log_clock_;
   ReadQueue reads_;
   std::vector<PendingTransfer> transfers_;
+  std::uint64_t next_transfer_ = 1;
 
   LeaderInfo info_;
   LeaderInfo published_;

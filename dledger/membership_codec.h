@@ -16,8 +16,6 @@
 
 namespace triad::dledger {
 
-inline constexpr std::size_t kMembersMax = 64;
-
 std::string EncodeMembership(const Membership& membership);
 // Errors: kCorruption, saying what is wrong. Members are sorted and unique in the result.
 Result<Membership> DecodeMembership(std::string_view payload);

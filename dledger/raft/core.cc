@@ -16,6 +16,7 @@ CoreConfig Checked(CoreConfig config) {
   CHECK_GT(config.heartbeat_ticks, 0);
   CHECK_LT(config.heartbeat_ticks, config.election_ticks_min);
   CHECK_LT(config.election_ticks_min, config.election_ticks_max);
+  CHECK_GT(config.preferred_wait_ticks, 0);
   return config;
 }
 
@@ -24,14 +25,17 @@ CoreConfig Checked(CoreConfig config) {
 Core::Parts::Parts(CoreConfig core_config, Recovered recovered, std::uint64_t seed)
     : config(Checked(std::move(core_config))),
       hard(std::move(recovered.hard_state)),
-      log(recovered.first_index, recovered.last_index, std::move(recovered.term_runs),
-          config.max_window_bytes),
+      log(recovered.first_index, recovered.base_term, recovered.last_index,
+          std::move(recovered.term_runs), config.max_window_bytes),
       storage(log.last()),
-      members(config.initial_membership, std::move(recovered.memberships)),
+      members(recovered.base_membership.value_or(config.initial_membership),
+              std::move(recovered.memberships)),
       election(config.election_ticks_min, config.election_ticks_max, seed),
       recovery(recovered.recovering, recovered.recovery_nonce),
-      replication(config) {
+      replication(config),
+      preferred(config.preferred_leader, config.preferred_wait_ticks) {
   CHECK(!recovered.recovering || recovered.recovery_nonce != 0);
+  CHECK(recovered.applied + 1 >= log.first()) << "a gap between the state and the log";
   // A wiped log may be shorter than what the state machine holds.
   commit = std::min(recovered.applied, log.last());
   announced = commit;
@@ -56,6 +60,10 @@ void Core::Step(const Input& input, Output* output) {
     void operator()(const TransferLeadership& in) { p.OnTransfer(in); }
     void operator()(const Disconnected& in) { p.OnDisconnected(in); }
     void operator()(const Loaded& in) { p.OnLoaded(in); }
+    void operator()(const ChangeMembership& in) { p.OnChangeMembership(in); }
+    void operator()(const SnapshotSent& in) { p.OnSnapshotSent(in); }
+    void operator()(const InstallSnapshot& in) { p.OnInstallSnapshot(in); }
+    void operator()(const Purged& in) { p.OnPurged(in); }
   };
   std::visit(Visitor{parts}, input);
   parts.FinishStep();
@@ -99,6 +107,19 @@ bool Core::transferring() const {
 const Membership& Core::membership() const {
   return parts_->membership();
 }
+bool Core::membership_committed() const {
+  return parts_->MembershipCommitted();
+}
+LogIndex Core::first_index() const {
+  return parts_->log.first();
+}
+LogBase Core::BaseAt(LogIndex first) const {
+  CHECK(first > LogIndex{0});
+  CHECK(parts_->log.KnowsTermAt(first - 1));
+  return LogBase{.first_index = first,
+                 .term = parts_->log.TermAt(first - 1),
+                 .membership = parts_->members.Before(first)};
+}
 Term Core::TermAt(LogIndex index) const {
   return parts_->log.TermAt(index);
 }
@@ -109,11 +130,17 @@ HardState Core::hard_state() const {
 std::vector<PeerProgress> Core::progress() const {
   std::vector<PeerProgress> result;
   for (const Progress& peer : parts_->replication.peers()) {
-    result.push_back(PeerProgress{.peer = peer.peer,
-                                  .match = peer.match,
-                                  .recently_active = parts_->replication.IsActive(peer),
-                                  .recovering = peer.recovering,
-                                  .learner = peer.learner});
+    result.push_back(
+        PeerProgress{.peer = peer.peer,
+                     .match = peer.match,
+                     .recently_active = parts_->replication.IsActive(peer),
+                     .recovering = peer.recovering,
+                     .learner = peer.learner,
+                     .leaving = peer.leaving,
+                     .snapshot = peer.snapshot_pending,
+                     .caught_up = parts_->replication.IsCaughtUp(peer),
+                     .lag_ticks = static_cast<int>(parts_->replication.LagTicks(peer)),
+                     .silent_ticks = static_cast<int>(parts_->replication.SilentTicks(peer))});
   }
   return result;
 }

@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "dledger/raft/types.h"
@@ -28,6 +30,10 @@ struct CoreConfig {
   std::size_t max_inflight_bytes = 16u << 20;  // per peer
   std::size_t max_append_bytes = 1u << 20;     // per message; one larger entry goes alone
   std::size_t max_window_bytes = 32u << 20;    // recent entries kept for followers
+  // Leadership goes to it when it is a voter, has been well for `preferred_wait_ticks` and has
+  // caught up; after each try the wait doubles. Empty: nobody is preferred.
+  PeerId preferred_leader;
+  int preferred_wait_ticks = 1000;
 };
 
 // What the disk held at start.
@@ -37,7 +43,10 @@ struct TermRun {  // entries [first, next run's first) have this term
 };
 struct Recovered {
   HardState hard_state;
-  LogIndex first_index{1};         // of the log on disk
+  LogIndex first_index{1};  // of the log on disk; at most applied + 1
+  Term base_term;           // of entry first_index - 1; 0 when the log begins at 1
+  // In force before first_index; nothing: the configured one.
+  std::optional<Membership> base_membership;
   LogIndex last_index;             // 0 = empty log
   std::vector<TermRun> term_runs;  // covers [first_index, last_index]
   LogIndex applied;                // committed for sure: the state machine already holds it
@@ -53,6 +62,11 @@ struct PeerProgress {
   bool recently_active = false;
   bool recovering = false;
   bool learner = false;
+  bool leaving = false;    // its removal is not committed yet
+  bool snapshot = false;   // it is being sent one
+  bool caught_up = false;  // fit for a promotion or for leadership
+  int lag_ticks = 0;       // how long ago the leader's log ended where the peer's does
+  int silent_ticks = 0;    // since its last answer
 };
 
 class Core {
@@ -83,7 +97,11 @@ class Core {
   bool leader_ready() const;  // leader, and an entry of its own term is committed
   bool transferring() const;  // leader handing over: do not propose
   const Membership& membership() const;
-  Term TermAt(LogIndex index) const;           // 0 when outside [first, last]
+  bool membership_committed() const;  // no change is in flight
+  LogIndex first_index() const;
+  // What a log that begins at `first` must know; first - 1 inside the log or just before it.
+  LogBase BaseAt(LogIndex first) const;
+  Term TermAt(LogIndex index) const;           // 0 when outside [first - 1, last]
   std::vector<PeerProgress> progress() const;  // leader only
   HardState hard_state() const;
 

@@ -18,9 +18,15 @@ std::vector<TermRun>::const_iterator RunOf(const std::vector<TermRun>& runs, Log
 
 }  // namespace
 
-LogView::LogView(LogIndex first, LogIndex last, std::vector<TermRun> runs,
+LogView::LogView(LogIndex first, Term base_term, LogIndex last, std::vector<TermRun> runs,
                  std::size_t max_window_bytes)
-    : first_(first), last_(last), runs_(std::move(runs)), max_window_bytes_(max_window_bytes) {
+    : first_(first),
+      base_term_(base_term),
+      last_(last),
+      runs_(std::move(runs)),
+      max_window_bytes_(max_window_bytes) {
+  CHECK(first_ > LogIndex{0});
+  CHECK((first_ == LogIndex{1}) == (base_term_ == Term{0}));
   if (last_ < first_) {
     CHECK(runs_.empty());
     last_ = first_ - 1;
@@ -28,6 +34,7 @@ LogView::LogView(LogIndex first, LogIndex last, std::vector<TermRun> runs,
   }
   CHECK(!runs_.empty());
   CHECK(runs_.front().first <= first_);
+  CHECK(runs_.front().term >= base_term_);
   CHECK(runs_.back().first <= last_);
   for (std::size_t i = 1; i < runs_.size(); ++i) {
     CHECK(runs_[i - 1].first < runs_[i].first);
@@ -36,7 +43,7 @@ LogView::LogView(LogIndex first, LogIndex last, std::vector<TermRun> runs,
 }
 
 Term LogView::TermAt(LogIndex index) const {
-  if (index < first_ || index > last_) return Term{0};
+  if (index < first_ || index > last_) return index + 1 == first_ ? base_term_ : Term{0};
   if (index >= runs_.back().first) return runs_.back().term;  // nearly every question
   return RunOf(runs_, index)->term;
 }
@@ -86,6 +93,30 @@ void LogView::TruncateFrom(LogIndex from) {
   }
   while (!runs_.empty() && runs_.back().first > last_) runs_.pop_back();
   if (last_ < first_) runs_.clear();
+}
+
+void LogView::PurgeBefore(LogIndex first) {
+  CHECK(first <= last_ + 1);
+  if (first <= first_) return;
+  base_term_ = TermAt(first - 1);
+  first_ = first;
+  while (runs_.size() > 1 && runs_[1].first <= first_) runs_.erase(runs_.begin());
+  if (last_ < first_) runs_.clear();
+  while (!window_.empty() && window_first() < first_) {
+    window_bytes_ -= window_.front()->size();
+    window_.pop_front();
+  }
+}
+
+void LogView::Reset(LogIndex first, Term base_term) {
+  CHECK(first > LogIndex{1});
+  CHECK(base_term > Term{0});
+  first_ = first;
+  base_term_ = base_term;
+  last_ = first - 1;
+  runs_.clear();
+  window_.clear();
+  window_bytes_ = 0;
 }
 
 }  // namespace triad::dledger

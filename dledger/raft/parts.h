@@ -4,7 +4,10 @@
 // parts_common.cc    terms, roles, commit, what an output owes
 // parts_election.cc  campaigns and votes
 // parts_follower.cc  appends received
-// parts_leader.cc    proposals, answers, heartbeats, reads, transfer
+// parts_leader.cc    proposals, answers, heartbeats, reads
+// parts_transfer.cc  leadership handed over, also to the preferred leader
+// parts_membership.cc  changes of the membership
+// parts_snapshot.cc  snapshots sent and installed, the log's old end purged
 // Pure. Owner: as Core. `out` is valid during one Step only.
 
 #pragma once
@@ -17,6 +20,7 @@
 #include "dledger/raft/log_view.h"
 #include "dledger/raft/membership.h"
 #include "dledger/raft/outbox.h"
+#include "dledger/raft/preferred_leader.h"
 #include "dledger/raft/read_index.h"
 #include "dledger/raft/recovery.h"
 #include "dledger/raft/replication.h"
@@ -74,15 +78,35 @@ struct Core::Parts {
   void OnAppendResponse(const PeerId& from, const AppendResponse& response);
   bool CountsAsHeard(Progress& peer, const AppendResponse& response);
   void OnReadIndex(const ReadIndexRequest& input);
-  void OnTransfer(const TransferLeadership& input);
   void OnLoaded(const Loaded& input);
   void TickLeader();
   void MaybeCommit();
   void MaybeConfirmReads();
-  void MaybeHandOver();
   void HeartbeatAll();
   void SendEntriesToAll();
-  PeerId BestSuccessor() const;
+
+  // ---- parts_transfer.cc ----
+  std::optional<TransferFailure> WhyNotTo(const Progress* peer) const;
+  const Progress* BestSuccessor() const;  // null: nobody is fit
+  void OnTransfer(const TransferLeadership& input);
+  void MaybeHandOver();
+  void EndTransfer(TransferFailure why);
+  void TickTransfer();
+
+  // ---- parts_membership.cc ----
+  bool MembershipCommitted() const;
+  bool MajorityAnswers(const Membership& after) const;
+  ChangeRefusal WhyNotChange(const ChangeMembership& input) const;
+  void OnChangeMembership(const ChangeMembership& input);
+  void MembershipProposed(LogIndex index);
+  void AbandonChange();
+  void SettleChange();
+
+  // ---- parts_snapshot.cc ----
+  void OnSnapshotSent(const SnapshotSent& input);
+  bool HasUseFor(const InstallSnapshot& snapshot) const;
+  void OnInstallSnapshot(const InstallSnapshot& input);
+  void OnPurged(const Purged& input);
 
   const CoreConfig config;
   HardState hard;
@@ -108,7 +132,15 @@ struct Core::Parts {
   LogIndex first_own_index;  // of this leadership; everything before is an earlier term's
   int ticks_to_heartbeat = 0;
   PeerId successor;  // of a transfer under way
+  std::uint64_t transfer_context = 0;
   int transfer_ticks = 0;
+  PreferredLeader preferred;
+  struct PendingChange {
+    std::uint64_t context;
+    Membership membership;
+    LogIndex index;  // 0: not proposed yet
+  };
+  std::optional<PendingChange> change;
 
   SoftState last_soft;
   Output* out = nullptr;

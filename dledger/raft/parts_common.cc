@@ -39,6 +39,7 @@ void Core::Parts::BecomeFollower(Term term, const PeerId& of) {
 
 void Core::Parts::LeaveLeadership() {
   reads.FailAll(out);
+  AbandonChange();
   replication.Stop();
   successor = PeerId();
 }
@@ -53,7 +54,6 @@ bool Core::Parts::TakeMembership(const Entry& entry) {
   Membership decoded;
   if (!decode_membership(entry, &decoded) || !IsWellFormed(decoded)) return false;
   members.Append(entry.index, std::move(decoded));
-  if (role == Role::kLeader) replication.Update(membership(), log.last());
   return true;
 }
 
@@ -122,7 +122,14 @@ void Core::Parts::OnDisconnected(const Disconnected& input) {
 }
 
 void Core::Parts::OnMessage(const MessageIn& input) {
-  if (input.from == config.self || !IsMember(membership(), input.from)) return;
+  if (input.from.empty() || input.from == config.self) return;
+  // Requests of strangers are taken: this peer may not have heard of them yet (4.2.2 works without
+  // knowing its askers). Answers are not: nobody but members was asked.
+  const bool is_known =
+      IsMember(membership(), input.from) || replication.Find(input.from) != nullptr;
+  const bool is_answer = std::holds_alternative<VoteResponse>(input.message.body) ||
+                         std::holds_alternative<AppendResponse>(input.message.body);
+  if (is_answer && !is_known) return;
   struct Visitor {
     Parts& p;
     const PeerId& from;

@@ -5,8 +5,11 @@
 
 namespace triad::dledger {
 
+// A voter whose removal is not committed may be the only one who can commit it (4.2.2).
 bool Core::Parts::MayCampaign() const {
-  return !recovery.active() && IsVoter(membership(), config.self);
+  if (recovery.active()) return false;
+  if (IsVoter(membership(), config.self)) return true;
+  return !MembershipCommitted() && IsVoter(members.Before(members.current_index()), config.self);
 }
 
 bool Core::Parts::LeaderIsAlive() const {

@@ -28,6 +28,7 @@ void Core::Parts::BecomeLeader() {
   first_own_index = log.last() + 1;
   ticks_to_heartbeat = config.heartbeat_ticks;
   successor = PeerId();
+  preferred.Restart();
   reads.Reset();
   replication.Start(membership(), log.last());
   out->want_noop = true;
@@ -42,6 +43,7 @@ void Core::Parts::OnPropose(const Propose& input) {
   CHECK(TakeMembership(*input.entry));
   log.Append(input.entry);
   storage.WriteLog(std::nullopt, {input.entry}, out);
+  if (members.current_index() == log.last()) MembershipProposed(log.last());
   SendEntriesToAll();
   if (TRIAD_MUTANT(9)) MaybeCommit();
 }
@@ -54,7 +56,11 @@ bool Core::Parts::CountsAsHeard(Progress& peer, const AppendResponse& response) 
   if (response.recovering) {
     if (response.recovery_nonce == 0) return false;
     if (!peer.recovering || peer.recovery_nonce != response.recovery_nonce) {
-      replication.ReportedRecovering(peer, response.recovery_nonce, reads.NewRound(), log.last());
+      // Also an entry of its own term: then no candidate that lacks it can win with a forgotten
+      // vote, whatever membership that candidate believes in.
+      const LogIndex target = std::max(log.last(), first_own_index);
+      replication.ReportedRecovering(peer, response.recovery_nonce, reads.NewRound(), target,
+                                     log.last());
       HeartbeatAll();
       return false;
     }
@@ -86,7 +92,9 @@ void Core::Parts::OnAppendResponse(const PeerId& from, const AppendResponse& res
   MaybeConfirmReads();
   replication.SendEntries(*peer, leader_state(), out);
   MaybeCommit();
-  replication.SendCommit(*peer, leader_state(), out);
+  if (role != Role::kLeader) return;  // removed, by what it has just committed
+  peer = replication.Find(from);
+  if (peer != nullptr) replication.SendCommit(*peer, leader_state(), out);
   MaybeHandOver();
 }
 
@@ -103,6 +111,7 @@ void Core::Parts::MaybeCommit() {
     replication.SendCommit(peer, leader_state(), out);
   }
   MaybeConfirmReads();
+  SettleChange();
 }
 
 void Core::Parts::MaybeConfirmReads() {
@@ -122,35 +131,6 @@ void Core::Parts::OnReadIndex(const ReadIndexRequest& input) {
   MaybeConfirmReads();
 }
 
-PeerId Core::Parts::BestSuccessor() const {
-  const Progress* best = nullptr;
-  for (const Progress& peer : replication.peers()) {
-    if (!peer.Counts() || !replication.IsActive(peer)) continue;
-    if (best == nullptr || peer.match > best->match) best = &peer;
-  }
-  return best == nullptr ? PeerId() : best->peer;
-}
-
-void Core::Parts::OnTransfer(const TransferLeadership& input) {
-  if (role != Role::kLeader || !successor.empty()) return;
-  const PeerId to = input.to.empty() ? BestSuccessor() : input.to;
-  const Progress* peer = to.empty() ? nullptr : replication.Find(to);
-  if (peer == nullptr || !peer->Counts()) return;
-  successor = to;
-  transfer_ticks = 0;
-  MaybeHandOver();
-}
-
-void Core::Parts::MaybeHandOver() {
-  if (role != Role::kLeader || successor.empty()) return;
-  const Progress* peer = replication.Find(successor);
-  if (peer == nullptr || !peer->Counts()) {
-    successor = PeerId();
-    return;
-  }
-  if (peer->match == log.last()) Send(successor, Message{TimeoutNow{.term = hard.term}});
-}
-
 void Core::Parts::OnLoaded(const Loaded& input) {
   if (role != Role::kLeader || input.term != hard.term) return;
   Progress* peer = replication.Find(input.peer);
@@ -160,15 +140,15 @@ void Core::Parts::OnLoaded(const Loaded& input) {
 }
 
 void Core::Parts::TickLeader() {
-  replication.Tick();
+  replication.Tick(log.last());
   if (!replication.HeardMajority(membership())) {
     BecomeFollower(hard.term, PeerId());
     return;
   }
-  if (!successor.empty() && ++transfer_ticks >= config.election_ticks_max) successor = PeerId();
+  TickTransfer();
   if (--ticks_to_heartbeat > 0) return;
   ticks_to_heartbeat = config.heartbeat_ticks;
-  for (Progress& peer : replication.peers()) peer.load_failed = false;
+  replication.AllowRetries();
   HeartbeatAll();
   SendEntriesToAll();
   MaybeHandOver();

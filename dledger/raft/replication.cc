@@ -26,6 +26,8 @@ Progress Replication::NewProgress(const PeerId& peer, bool learner, LogIndex las
   progress.next = last_index + 1;
   progress.inflight_limit = std::min(max_append_bytes_, max_inflight_bytes_);
   progress.heard_at = now_;  // one election timeout of grace
+  progress.goal = last_index;
+  progress.goal_at = now_;
   return progress;
 }
 
@@ -35,24 +37,52 @@ void Replication::Start(const Membership& membership, LogIndex last_index) {
 }
 
 void Replication::Update(const Membership& membership, LogIndex last_index) {
-  std::vector<Progress> updated;
+  for (Progress& peer : peers_) peer.leaving = !IsMember(membership, peer.peer);
   const auto take = [&](const PeerId& peer, bool learner) {
     if (peer == self_) return;
     Progress* known = Find(peer);
-    updated.push_back(known != nullptr ? std::move(*known)
-                                       : NewProgress(peer, learner, last_index));
-    updated.back().learner = learner;
+    if (known == nullptr) {
+      peers_.push_back(NewProgress(peer, learner, last_index));
+    } else {
+      known->learner = learner;
+    }
   };
   for (const PeerId& peer : membership.voters) take(peer, false);
   for (const PeerId& peer : membership.learners) take(peer, true);
-  peers_ = std::move(updated);
 }
 
-Progress* Replication::Find(const PeerId& peer) {
-  for (Progress& progress : peers_) {
+void Replication::DropLeaving() {
+  if (TRIAD_MUTANT(13)) return;
+  std::erase_if(peers_, [](const Progress& peer) { return peer.leaving; });
+}
+
+const Progress* Replication::Find(const PeerId& peer) const {
+  for (const Progress& progress : peers_) {
     if (progress.peer == peer) return &progress;
   }
   return nullptr;
+}
+
+Progress* Replication::Find(const PeerId& peer) {
+  return const_cast<Progress*>(std::as_const(*this).Find(peer));
+}
+
+void Replication::Tick(LogIndex last_index) {
+  ++now_;
+  for (Progress& peer : peers_) {
+    if (peer.match < peer.goal || peer.lag == Progress::kLagUnknown) continue;
+    peer.goal = last_index;
+    peer.goal_at = now_;
+  }
+}
+
+std::int64_t Replication::LagTicks(const Progress& peer) const {
+  return std::max(peer.lag, now_ - peer.goal_at);
+}
+
+bool Replication::IsCaughtUp(const Progress& peer) const {
+  return !peer.recovering && !peer.leaving && peer.replicating && IsActive(peer) &&
+         LagTicks(peer) <= active_ticks_;
 }
 
 void Replication::Heard(Progress& peer) {
@@ -103,7 +133,10 @@ void Replication::SendEntries(Progress& peer, const LeaderState& leader, Output*
 bool Replication::SendSome(Progress& peer, const LeaderState& leader, Output* output) {
   if (peer.next > leader.log.last() || peer.inflight_bytes >= peer.inflight_limit) return false;
   if (!peer.replicating && peer.probe_sent) return false;
-  if (!leader.log.KnowsTermAt(peer.next - 1)) return false;
+  if (!leader.log.KnowsTermAt(peer.next - 1)) {
+    RequestSnapshot(peer, leader, output);
+    return false;
+  }
   if (peer.next < leader.log.window_first()) {
     RequestLoad(peer, leader, output);
     return false;
@@ -155,6 +188,28 @@ void Replication::RequestLoad(Progress& peer, const LeaderState& leader, Output*
                                       .max_bytes = max_append_bytes_});
 }
 
+void Replication::RequestSnapshot(Progress& peer, const LeaderState& leader, Output* output) {
+  if (peer.snapshot_pending || peer.snapshot_failed) return;
+  peer.snapshot_pending = true;
+  output->snapshots.push_back(SnapshotNeeded{.peer = peer.peer, .term = leader.term});
+}
+
+void Replication::SnapshotDone(Progress& peer, const SnapshotSent& sent, const LogView& log) {
+  if (!peer.snapshot_pending) return;
+  peer.snapshot_pending = false;
+  peer.snapshot_failed = !sent.ok;
+  if (!sent.ok || log.KnowsTermAt(peer.next - 1)) return;
+  // Still unknown to this log when more was purged meanwhile: another snapshot then.
+  Probe(peer, std::max(sent.base_index, peer.match) + 1);
+}
+
+void Replication::AllowRetries() {
+  for (Progress& peer : peers_) {
+    peer.load_failed = false;
+    peer.snapshot_failed = false;
+  }
+}
+
 void Replication::SendLoaded(Progress& peer, const Loaded& loaded, const LeaderState& leader,
                              Output* output) {
   if (!peer.load_pending || loaded.from != peer.load_from) return;
@@ -182,6 +237,7 @@ void Replication::Acknowledged(Progress& peer, LogIndex match) {
     peer.inflight_limit = std::min(2 * peer.inflight_limit, max_inflight_bytes_);
   }
   peer.match = std::max(peer.match, match);
+  if (peer.match >= peer.goal) peer.lag = now_ - peer.goal_at;
   peer.next = std::max(peer.next, peer.match + 1);
   if (!peer.replicating) {
     peer.replicating = true;
@@ -224,10 +280,13 @@ void Replication::Disconnected(Progress& peer) {
 }
 
 void Replication::ReportedRecovering(Progress& peer, std::uint64_t nonce, std::uint64_t round,
-                                     LogIndex last_index) {
+                                     LogIndex target, LogIndex last_index) {
   peer.recovering = true;
   peer.recovery_nonce = nonce;
-  peer.recovery_target = last_index;
+  peer.recovery_target = target;
+  peer.goal = target;
+  peer.goal_at = now_;
+  peer.lag = Progress::kLagUnknown;
   peer.round_min = round;
   peer.round = 0;
   peer.match = LogIndex{0};
@@ -265,9 +324,9 @@ std::uint64_t Replication::MajorityRound(const Membership& membership,
 bool Replication::ConfirmedSinceReport(const Progress& peer, const Membership& membership) const {
   std::size_t count = IsVoter(membership, self_) ? 1 : 0;
   for (const Progress& other : peers_) {
-    if (&other == &peer || !other.Counts()) continue;
+    if (&other == &peer || other.learner || other.recovering) continue;
     if (other.round < peer.round_min) return false;
-    ++count;
+    if (other.Counts()) ++count;
   }
   return count >= MajorityOf(membership);
 }

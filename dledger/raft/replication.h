@@ -2,7 +2,8 @@
 //
 // A peer is PROBED (one message at a time) until its log is known to match, then entries are
 // pipelined up to `max_inflight_bytes` un-acknowledged. A refused append goes back a whole term at
-// a time. Entries that the window no longer holds are asked for with a LoadRequest, one per peer.
+// a time. Entries that the window no longer holds are asked for with a LoadRequest, one per peer;
+// a peer that needs what the log no longer has gets heartbeats until a snapshot is there.
 // Pure. Owner: the core, while it leads. Bounds: as above; one Progress per peer.
 // Source: Ongaro's dissertation 3.5, 10.2.1; the conflict-term hint is 5.3 of the Raft paper.
 
@@ -13,6 +14,7 @@
 #include <deque>
 #include <vector>
 
+#include "common/mutant.h"
 #include "dledger/raft/core.h"
 #include "dledger/raft/log_view.h"
 #include "dledger/raft/membership.h"
@@ -20,8 +22,11 @@
 namespace triad::dledger {
 
 struct Progress {
+  static constexpr std::int64_t kLagUnknown = 1'000'000;
+
   PeerId peer;
   bool learner = false;
+  bool leaving = false;      // removed, by an entry that is not committed yet
   LogIndex match;            // durable at the peer, as it said
   LogIndex next;             // first index to send
   bool replicating = false;  // pipelined; false = probing
@@ -30,11 +35,16 @@ struct Progress {
   bool load_pending = false;
   bool load_failed = false;  // try again with the next heartbeat
   LogIndex load_from;
-  std::int64_t heard_at = 0;    // tick
-  bool active = false;          // heard since its last disconnection
-  std::uint64_t round = 0;      // newest read round it echoed
-  std::uint64_t round_min = 0;  // answers to older rounds are from before it forgot its log
-  bool recovering = false;      // counts for nothing (rule H)
+  bool snapshot_pending = false;
+  bool snapshot_failed = false;  // as load_failed
+  LogIndex goal;  // the log's end at goal_at: how long the peer takes to get there...
+  std::int64_t goal_at = 0;
+  std::int64_t lag = kLagUnknown;  // ...took the last time
+  std::int64_t heard_at = 0;       // tick
+  bool active = false;             // heard since its last disconnection
+  std::uint64_t round = 0;         // newest read round it echoed
+  std::uint64_t round_min = 0;     // answers to older rounds are from before it forgot its log
+  bool recovering = false;         // counts for nothing (rule H)
   std::uint64_t recovery_nonce = 0;
   LogIndex recovery_target;
   struct InFlight {
@@ -45,7 +55,7 @@ struct Progress {
   std::size_t inflight_bytes = 0;
   std::size_t inflight_limit = 0;  // one message after a probe, doubled by each acknowledgement
 
-  bool Counts() const { return !learner && !recovering; }
+  bool Counts() const { return !learner && !recovering && (!leaving || TRIAD_MUTANT(13)); }
 };
 
 // What every append of this leader carries.
@@ -64,19 +74,26 @@ class Replication {
   // A new leadership: everybody but self is probed from the end of the log.
   void Start(const Membership& membership, LogIndex last_index);
   void Stop() { peers_.clear(); }
-  // The membership changed while leading.
+  // The membership changed while leading. Who is no longer in it is leaving until DropLeaving.
   void Update(const Membership& membership, LogIndex last_index);
+  void DropLeaving();
 
   Progress* Find(const PeerId& peer);
+  const Progress* Find(const PeerId& peer) const;
   std::vector<Progress>& peers() { return peers_; }
   const std::vector<Progress>& peers() const { return peers_; }
 
   // ---- time ----
-  void Tick() { ++now_; }
+  void Tick(LogIndex last_index);
   void Heard(Progress& peer);
   bool IsActive(const Progress& peer) const;
   // Self and the peers heard within one minimum election timeout are a majority.
   bool HeardMajority(const Membership& membership) const;
+  // How long ago the leader's log ended where the peer's does; kLagUnknown before it is known.
+  std::int64_t LagTicks(const Progress& peer) const;
+  std::int64_t SilentTicks(const Progress& peer) const { return now_ - peer.heard_at; }
+  // Answers, and holds what the leader held one minimum election timeout ago (4.2.1).
+  bool IsCaughtUp(const Progress& peer) const;
 
   // ---- sending ----
   void SendHeartbeat(Progress& peer, const LeaderState& leader, Output* output);
@@ -86,6 +103,10 @@ class Replication {
   // carries it.
   void SendCommit(Progress& peer, const LeaderState& leader, Output* output);
   void SendLoaded(Progress& peer, const Loaded& loaded, const LeaderState& leader, Output* output);
+  // A snapshot was taken, or failed.
+  void SnapshotDone(Progress& peer, const SnapshotSent& sent, const LogView& log);
+  // Loads and snapshots that failed may be asked for again.
+  void AllowRetries();
 
   // ---- answers ----
   void Acknowledged(Progress& peer, LogIndex match);
@@ -93,14 +114,15 @@ class Replication {
   bool Refused(Progress& peer, const AppendResponse& response, const LogView& log);
   void Disconnected(Progress& peer);
   // It reports a forgotten log: nothing it said before counts.
-  void ReportedRecovering(Progress& peer, std::uint64_t nonce, std::uint64_t round,
+  // It will count again when it holds `target`.
+  void ReportedRecovering(Progress& peer, std::uint64_t nonce, std::uint64_t round, LogIndex target,
                           LogIndex last_index);
 
   // ---- majorities; self counts with the value given ----
   LogIndex MajorityMatch(const Membership& membership, LogIndex own_durable) const;
   std::uint64_t MajorityRound(const Membership& membership, std::uint64_t own_round) const;
-  // Every peer that counts has confirmed leadership since `peer` reported in, and they are a
-  // majority without it.
+  // Every peer that counts, and every one that is leaving, has confirmed leadership since `peer`
+  // reported in, and those that count are a majority without it.
   bool ConfirmedSinceReport(const Progress& peer, const Membership& membership) const;
 
  private:
@@ -109,6 +131,7 @@ class Replication {
   bool SendSome(Progress& peer, const LeaderState& leader, Output* output);
   void Emit(Progress& peer, AppendRequest request, std::size_t bytes, Output* output);
   void RequestLoad(Progress& peer, const LeaderState& leader, Output* output);
+  void RequestSnapshot(Progress& peer, const LeaderState& leader, Output* output);
   void Probe(Progress& peer, LogIndex next);
 
   const PeerId self_;
@@ -116,7 +139,7 @@ class Replication {
   const std::size_t max_inflight_bytes_;
   const std::size_t max_append_bytes_;
   std::int64_t now_ = 0;
-  std::vector<Progress> peers_;  // sorted by id, without self
+  std::vector<Progress> peers_;  // without self
 };
 
 }  // namespace triad::dledger

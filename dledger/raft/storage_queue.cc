@@ -37,6 +37,16 @@ Token StorageQueue::WriteLog(std::optional<LogIndex> truncate_from, std::vector<
   return op.token;
 }
 
+Token StorageQueue::ResetLog(LogBase base, Output* output) {
+  for (LogWrite& older : writes_) older.end = LogIndex{0};
+  durable_index_ = LogIndex{0};
+  StorageOp& op = output->storage.emplace_back();
+  op.token = ++issued_;
+  writes_.push_back(LogWrite{.token = op.token, .end = base.first_index - 1, .bytes = 0});
+  op.reset = std::move(base);
+  return op.token;
+}
+
 Token StorageQueue::EndRecovery(const HardState& state, Output* output) {
   const Token token = SaveHardState(state, output);
   output->storage.back().recovering = false;

@@ -23,6 +23,8 @@ class StorageQueue {
   Token SaveHardState(const HardState& state, Output* output);
   Token WriteLog(std::optional<LogIndex> truncate_from, std::vector<EntryRef> append,
                  Output* output);
+  // Empties the log: it begins anew at `base` (a snapshot). Nothing of the old log counts any more.
+  Token ResetLog(LogBase base, Output* output);
   // Term, vote and the end of recovery in one operation (rule H).
   Token EndRecovery(const HardState& state, Output* output);
 

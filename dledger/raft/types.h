@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -33,6 +34,16 @@ struct Membership {
   std::vector<PeerId> voters;
   std::vector<PeerId> learners;
   bool operator==(const Membership&) const = default;
+};
+
+inline constexpr std::size_t kMembersMax = 64;  // voters and learners
+
+// Where a log begins. Everything before `first_index` is in the state machine's state only.
+struct LogBase {
+  LogIndex first_index{1};
+  Term term;              // of entry first_index - 1; 0 when the log begins at 1
+  Membership membership;  // in force before first_index
+  bool operator==(const LogBase&) const = default;
 };
 
 // ---- peer messages ----
@@ -103,8 +114,21 @@ struct Propose {  // leader only: entry.term and .index must be Core's current t
 struct ReadIndexRequest {
   std::uint64_t context = 0;  // chosen by the caller, increasing
 };
+// Answered by a TransferFailed, or by another peer's leadership.
 struct TransferLeadership {
-  PeerId to;  // empty: the core picks the most up-to-date voter
+  PeerId to;                  // empty: the core picks the most up-to-date voter
+  std::uint64_t context = 0;  // chosen by the caller
+};
+enum class MembershipOp : std::uint8_t {
+  kAddLearner,  // a new peer: receives everything, counts for nothing
+  kPromote,     // a learner that has caught up becomes a voter
+  kRemove,      // a voter or a learner, the leader itself too
+};
+// Leader only, one at a time. Its fate comes in Output::changes.
+struct ChangeMembership {
+  std::uint64_t context = 0;  // chosen by the caller, unique
+  MembershipOp op = MembershipOp::kAddLearner;
+  PeerId peer;
 };
 struct Disconnected {  // its connection closed: forget having heard from it
   PeerId peer;
@@ -116,8 +140,30 @@ struct Loaded {  // answers a LoadRequest; `entries` may be fewer than asked, at
   LogIndex from;
   std::vector<EntryRef> entries;
 };
-using Input = std::variant<MessageIn, Tick, StorageDone, Propose, ReadIndexRequest,
-                           TransferLeadership, Disconnected, Loaded>;
+// Answers a SnapshotNeeded: always, once. `ok`: the peer has taken it (or had no use for it), its
+// log goes on behind base_index.
+struct SnapshotSent {
+  PeerId peer;
+  Term term;  // of the request
+  bool ok = false;
+  LogIndex base_index;  // the snapshot's base.first_index - 1
+};
+// A whole and checked snapshot from a leader of the group waits to be installed: the state up to
+// `applied`, and the beginning of the log that follows. The core answers in the same step: a
+// StorageOp with `reset` (install it there), or Output::snapshot_refused (drop it: it is older than
+// what this peer has). applied >= base.first_index - 1.
+struct InstallSnapshot {
+  LogBase base;
+  LogIndex applied;
+};
+// The log's oldest entries are gone from the disk, or about to be: it begins at `first_index`,
+// which is at most the committed index + 1. The shell has made Core::BaseAt(first_index) durable.
+struct Purged {
+  LogIndex first_index;
+};
+using Input =
+    std::variant<MessageIn, Tick, StorageDone, Propose, ReadIndexRequest, TransferLeadership,
+                 Disconnected, Loaded, ChangeMembership, SnapshotSent, InstallSnapshot, Purged>;
 
 // ---- outputs ----
 
@@ -129,6 +175,9 @@ struct StorageOp {
   std::optional<LogIndex> truncate_from;  // first drop entries >= this (a recorded cut)
   std::vector<EntryRef> append;
   std::optional<bool> recovering;  // set or clear the persisted mark
+  // Installs the snapshot that waits: all entries go, the log begins anew and empty at this base,
+  // the state is the snapshot's. A crash leaves either the old log and state or the new ones.
+  std::optional<LogBase> reset;
 };
 // Entries the core no longer holds; read them away from the log thread and answer with Loaded,
 // always, once (empty when it cannot be done now).
@@ -138,6 +187,47 @@ struct LoadRequest {
   LogIndex from;
   LogIndex to;  // exclusive
   std::size_t max_bytes = 0;
+};
+// The peer needs entries that this log no longer has: send it a snapshot of the state and answer
+// with SnapshotSent. Until then it gets heartbeats only.
+struct SnapshotNeeded {
+  PeerId peer;
+  Term term;
+};
+enum class ChangeRefusal : std::uint8_t {
+  kNone,
+  kNotLeader,
+  kNotReady,       // its own no-op is not committed yet: try again soon
+  kTransferring,   // handing over
+  kInFlight,       // another change is not committed yet
+  kUnknownPeer,    // no such member (promote: no such learner)
+  kAlreadyMember,  // add: a member already; promote: a voter already
+  kNotCaughtUp,    // promote: the learner lags, is recovering or does not answer
+  kLastVoter,      // would leave no voter
+  kNoQuorum,       // the voters that answer would be no majority of what remains
+  kTooMany,        // kMembersMax
+};
+struct ChangeFate {
+  std::uint64_t context = 0;
+  enum class Outcome : std::uint8_t {
+    kCommitted,
+    kRefused,  // certainly not done; `why` says why
+    kUnknown,  // leadership was lost: it may still be committed. Look at the membership
+  } outcome = Outcome::kRefused;
+  ChangeRefusal why = ChangeRefusal::kNone;
+};
+enum class TransferFailure : std::uint8_t {
+  kNotLeader,
+  kInProgress,    // another transfer is under way
+  kNotVoter,      // learner, recovering, removed, unknown, or this peer itself
+  kNotReachable,  // not heard within an election timeout
+  kNotCaughtUp,   // too far behind: the group would stand still
+  kNobody,        // no voter fit to lead
+  kTimedOut,      // it did not take over within an election timeout; this peer leads on
+};
+struct TransferFailed {
+  std::uint64_t context = 0;
+  TransferFailure why = TransferFailure::kNotLeader;
 };
 struct ReadReady {  // serve `context` once `index` is applied
   std::uint64_t context = 0;
@@ -163,6 +253,12 @@ struct Output {
                                             // confirmed, or too many wait
   std::optional<SoftState> soft;            // when it changed
   bool want_noop = false;  // just elected: propose a no-op (or the first membership) entry now
+  std::vector<SnapshotNeeded> snapshots;
+  bool snapshot_refused = false;
+  // Propose a membership entry with exactly this content, now.
+  std::optional<Membership> propose_membership;
+  std::vector<ChangeFate> changes;
+  std::vector<TransferFailed> transfers_failed;
 
   void Clear() {
     messages.clear();
@@ -173,6 +269,11 @@ struct Output {
     reads_failed.clear();
     soft.reset();
     want_noop = false;
+    snapshots.clear();
+    snapshot_refused = false;
+    propose_membership.reset();
+    changes.clear();
+    transfers_failed.clear();
   }
 };
 

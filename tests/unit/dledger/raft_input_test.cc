@@ -8,9 +8,9 @@
 namespace triad::dledger {
 namespace {
 
-TEST(RaftInput, MessagesOfUnknownPeersAreIgnored) {
+TEST(RaftInput, MessagesOfNobodyAndOfOneselfAreIgnored) {
   CoreUnderTest t;
-  for (const PeerId& stranger : {PeerId("n9"), PeerId(), kN0}) {
+  for (const PeerId& stranger : {PeerId(), kN0}) {
     t.Receive(stranger, t.Append(5, 0, 0, {5}));
     t.Receive(stranger, VoteRequest{.term = Term{9},
                                     .pre_vote = false,
@@ -21,6 +21,39 @@ TEST(RaftInput, MessagesOfUnknownPeersAreIgnored) {
   t.Sync();
   EXPECT_TRUE(t.out.messages.empty());
   EXPECT_EQ(t.core.term(), Term{0});
+}
+
+TEST(RaftInput, AnswersOfStrangersAreIgnored) {
+  CoreUnderTest t;
+  t.TickUntil(Role::kPreCandidate);
+  t.Receive(PeerId("n9"), VoteResponse{.term = Term{1}, .pre_vote = true, .granted = true});
+  t.Receive(PeerId("n9"), VoteResponse{.term = Term{8}, .pre_vote = false, .granted = false});
+  AppendResponse append;
+  append.term = Term{8};
+  t.Receive(PeerId("n9"), append);
+  EXPECT_EQ(t.core.role(), Role::kPreCandidate);
+  EXPECT_EQ(t.core.term(), Term{0});
+}
+
+// The membership that has it as a voter, and perhaps its leadership, may not have come here yet.
+TEST(RaftInput, ALeaderThatIsNotYetKnownIsFollowed) {
+  CoreUnderTest t;
+  t.Receive(PeerId("n9"), t.Append(5, 0, 0, {5}));
+  t.Sync();
+  EXPECT_EQ(t.core.leader(), PeerId("n9"));
+  EXPECT_EQ(t.SentTo<AppendResponse>(PeerId("n9")).size(), 1u);
+}
+
+TEST(RaftInput, ACandidateThatIsNotYetKnownGetsAVote) {
+  CoreUnderTest t;
+  t.Receive(PeerId("n9"), VoteRequest{.term = Term{9},
+                                      .pre_vote = false,
+                                      .transfer = false,
+                                      .last_index = LogIndex{9},
+                                      .last_term = Term{8}});
+  t.Sync();
+  ASSERT_EQ(t.SentTo<VoteResponse>(PeerId("n9")).size(), 1u);
+  EXPECT_TRUE(t.SentTo<VoteResponse>(PeerId("n9"))[0].granted);
 }
 
 TEST(RaftInput, MalformedAppendsAreDropped) {

@@ -326,7 +326,9 @@ TEST(RaftLeader, ATransferThatTakesTooLongIsGivenUp) {
   CoreUnderTest t;
   t.BecomeLeader();
   LetN1Replicate(&t);
-  t.Step(TransferLeadership{.to = kN2});
+  t.Acknowledge(kN2, 1);
+  t.Propose();
+  t.Step(TransferLeadership{.to = kN2, .context = 4});
   for (int i = 0; i < 59; ++i) {
     t.Tick(1);
     t.Acknowledge(kN1, 1);
@@ -335,9 +337,12 @@ TEST(RaftLeader, ATransferThatTakesTooLongIsGivenUp) {
   t.Tick(1);
   EXPECT_FALSE(t.core.transferring());
   EXPECT_EQ(t.core.role(), Role::kLeader);
+  ASSERT_EQ(t.out.transfers_failed.size(), 1u);
+  EXPECT_EQ(t.out.transfers_failed[0].context, 4u);
+  EXPECT_EQ(t.out.transfers_failed[0].why, TransferFailure::kTimedOut);
 }
 
-TEST(RaftLeader, ATransferToNobodyOfTheGroupIsIgnored) {
+TEST(RaftLeader, ATransferToNobodyOfTheGroupIsRefused) {
   CoreUnderTest t;
   t.BecomeLeader();
   t.Step(TransferLeadership{.to = PeerId("n9")});

@@ -6,7 +6,7 @@ namespace {
 
 LogView ViewOf(const std::vector<std::uint64_t>& terms, std::size_t window = 1000) {
   const Recovered recovered = RecoveredWith(9, terms);
-  return LogView(LogIndex{1}, recovered.last_index, recovered.term_runs, window);
+  return LogView(LogIndex{1}, Term{0}, recovered.last_index, recovered.term_runs, window);
 }
 
 TEST(RaftLogView, KnowsTheTermOfEveryEntryAndOfNothingElse) {
@@ -56,12 +56,57 @@ TEST(RaftLogView, TheWindowKeepsTheNewestEntriesWithinItsBytes) {
   EXPECT_EQ(view.window_first(), LogIndex{11}) << "the newest stays, however large";
 }
 
-TEST(RaftLogView, ALogThatBeginsLaterKnowsNothingBefore) {
-  const LogView view(LogIndex{5}, LogIndex{6}, {{.first = LogIndex{5}, .term = Term{2}}}, 100);
-  EXPECT_FALSE(view.KnowsTermAt(LogIndex{4}));
-  EXPECT_TRUE(view.KnowsTermAt(LogIndex{5}));
-  EXPECT_EQ(view.TermAt(LogIndex{4}), Term{0});
+TEST(RaftLogView, ALogThatBeginsLaterKnowsTheTermOfItsBaseAndNothingBefore) {
+  const LogView view(LogIndex{5}, Term{1}, LogIndex{6}, {{.first = LogIndex{5}, .term = Term{2}}},
+                     100);
+  EXPECT_FALSE(view.KnowsTermAt(LogIndex{3}));
+  EXPECT_EQ(view.TermAt(LogIndex{3}), Term{0});
+  EXPECT_TRUE(view.KnowsTermAt(LogIndex{4}));
+  EXPECT_EQ(view.TermAt(LogIndex{4}), Term{1});
   EXPECT_EQ(view.RunStart(LogIndex{6}), LogIndex{5});
+  EXPECT_EQ(view.LastWithTermAtMost(LogIndex{6}, Term{1}), LogIndex{4});
+}
+
+TEST(RaftLogView, AnEmptyLogThatBeginsLaterEndsAtItsBase) {
+  LogView view(LogIndex{5}, Term{3}, LogIndex{4}, {}, 100);
+  EXPECT_EQ(view.last(), LogIndex{4});
+  EXPECT_EQ(view.last_term(), Term{3});
+  view.Append(MakeEntry(3, 5));
+  EXPECT_EQ(view.TermAt(LogIndex{5}), Term{3});
+  view.TruncateFrom(LogIndex{5});
+  EXPECT_EQ(view.last_term(), Term{3});
+}
+
+TEST(RaftLogView, PurgingKeepsTheTermBeforeTheNewBeginning) {
+  LogView view = ViewOf({1, 1, 3, 3, 7});
+  view.PurgeBefore(LogIndex{4});
+  EXPECT_EQ(view.first(), LogIndex{4});
+  const std::uint64_t expected[] = {0, 0, 0, 3, 3, 7, 0};
+  for (std::uint64_t i = 0; i < 7; ++i) EXPECT_EQ(view.TermAt(LogIndex{i}), Term{expected[i]});
+  view.PurgeBefore(LogIndex{2});  // never back
+  EXPECT_EQ(view.first(), LogIndex{4});
+  view.PurgeBefore(LogIndex{6});  // all of it
+  EXPECT_EQ(view.last(), LogIndex{5});
+  EXPECT_EQ(view.last_term(), Term{7});
+}
+
+TEST(RaftLogView, PurgingDropsEntriesOfTheWindow) {
+  LogView view = ViewOf({}, 1000);
+  for (std::uint64_t i = 1; i <= 4; ++i) view.Append(MakeEntry(1, i));
+  view.PurgeBefore(LogIndex{3});
+  EXPECT_EQ(view.window_first(), LogIndex{3});
+  EXPECT_EQ(view.Find(LogIndex{2}), nullptr);
+  EXPECT_NE(view.Find(LogIndex{3}), nullptr);
+}
+
+TEST(RaftLogView, AResetLogIsEmptyAndBeginsAtItsNewBase) {
+  LogView view = ViewOf({1, 1, 2});
+  view.Append(MakeEntry(2, 4));
+  view.Reset(LogIndex{9}, Term{5});
+  EXPECT_EQ(view.first(), LogIndex{9});
+  EXPECT_EQ(view.last(), LogIndex{8});
+  EXPECT_EQ(view.last_term(), Term{5});
+  EXPECT_EQ(view.window_first(), LogIndex{9});
 }
 
 TEST(RaftLogView, AgreesWithAPlainVectorOfTerms) {

@@ -185,6 +185,8 @@ TEST_F(RaftRecoveryOfAPeer, InAGroupOfFiveEveryOtherPeerMustConfirm) {
     five.Sync();
   }
   ASSERT_EQ(five.core.role(), Role::kLeader);
+  five.Propose();
+  five.Sync();
   five.Receive(kN2, Report(five, 77, 0, 1));
   five.Clear();
   five.Tick(5);
@@ -194,11 +196,33 @@ TEST_F(RaftRecoveryOfAPeer, InAGroupOfFiveEveryOtherPeerMustConfirm) {
     five.Tick(5);
     return five.SentTo<AppendRequest>(kN2).back().recovery_nonce;
   };
-  five.Acknowledge(kN1, 0, round);
-  five.Acknowledge(PeerId("n3"), 0, round);
+  five.Acknowledge(kN1, 1, round);
+  five.Acknowledge(PeerId("n3"), 1, round);
+  ASSERT_TRUE(five.core.leader_ready());
   EXPECT_EQ(told(), 0u) << "n4 may be a candidate that holds n2's forgotten vote";
   five.Acknowledge(PeerId("n4"), 0, round);
   EXPECT_EQ(told(), 77u);
+}
+
+TEST_F(RaftRecoveryOfAPeer, NoTargetBeforeTheLeaderHasCommittedInItsOwnTerm) {
+  CoreUnderTest fresh;
+  fresh.BecomeLeader();
+  fresh.Receive(kN2, Report(fresh, 77, 0, 1));
+  fresh.Clear();
+  fresh.Tick(5);
+  const std::uint64_t round = fresh.SentTo<AppendRequest>(kN1).at(0).read_round;
+  const auto told = [&] {
+    fresh.Clear();
+    fresh.Tick(5);
+    return fresh.SentTo<AppendRequest>(kN2).back();
+  };
+  fresh.Acknowledge(kN1, 0, round);
+  EXPECT_EQ(told().recovery_nonce, 0u);
+  fresh.Propose();
+  fresh.Sync();
+  fresh.Acknowledge(kN1, 1, round);
+  EXPECT_EQ(told().recovery_nonce, 77u);
+  EXPECT_EQ(told().recovery_target, LogIndex{1});
 }
 
 }  // namespace
