@@ -112,25 +112,33 @@ Result<std::unique_ptr<LocalCluster>> LocalCluster::Start(LocalClusterOptions op
 }
 
 Status LocalCluster::Prepare() {
+  if (!options_.hosts.empty() &&
+      options_.hosts.size() != static_cast<std::size_t>(options_.peers)) {
+    return Status::InvalidArgument(std::to_string(options_.hosts.size()) + " hosts for " +
+                                   std::to_string(options_.peers) + " peers");
+  }
   TRIAD_RETURN_IF_ERROR(PosixFileSystem().CreateDirs(options_.work_dir));
   std::uint16_t next = static_cast<std::uint16_t>(12000 + (::getpid() * 37) % 19000);
   namesrv_port_ = PickPort(&next);
-  namesrv_address_ = "127.0.0.1:" + std::to_string(namesrv_port_);
+  namesrv_address_ = options_.namesrv_host.address + ":" + std::to_string(namesrv_port_);
   for (int i = 0; i < options_.peers; ++i) {
     LocalBroker broker;
     broker.peer_id = "n" + std::to_string(i);
     broker.listen_port = PickPort(&next);
     broker.peer_port = PickPort(&next);
-    broker.client_address = "127.0.0.1:" + std::to_string(broker.listen_port);
+    if (!options_.hosts.empty()) broker.host = options_.hosts[static_cast<std::size_t>(i)];
+    broker.client_address = broker.host.address + ":" + std::to_string(broker.listen_port);
     broker.config_file = options_.work_dir + "/broker-" + broker.peer_id + ".conf";
-    broker.store_dir = options_.work_dir + "/" + broker.peer_id;
+    broker.store_dir = broker.host.store_dir.empty() ? options_.work_dir + "/" + broker.peer_id
+                                                     : broker.host.store_dir;
     broker.log_file = options_.work_dir + "/" + broker.peer_id + ".log";
     brokers_.push_back(std::move(broker));
   }
   for (std::size_t i = 0; i < brokers_.size(); ++i) TRIAD_RETURN_IF_ERROR(WriteBrokerConfig(i));
   return WriteFileAtomically(PosixFileSystem(), options_.work_dir + "/namesrv.conf",
                              "listenPort=" + std::to_string(namesrv_port_) +
-                                 "\nbindAddress=127.0.0.1\nkvConfigPath=" + options_.work_dir +
+                                 "\nbindAddress=" + options_.namesrv_host.address +
+                                 "\nkvConfigPath=" + options_.work_dir +
                                  "/namesrv/kvConfig.json\n");
 }
 
@@ -143,12 +151,12 @@ Status LocalCluster::WriteBrokerConfig(std::size_t i) {
   std::string peers;
   for (const LocalBroker& peer : brokers_) {
     if (!peers.empty()) peers += ";";
-    peers += peer.peer_id + "-127.0.0.1:" + std::to_string(peer.peer_port);
+    peers += peer.peer_id + "-" + peer.host.address + ":" + std::to_string(peer.peer_port);
   }
   std::map<std::string, std::string> values = options_.overrides;
   values["brokerName"] = broker_name_;
   values["listenPort"] = std::to_string(broker.listen_port);
-  values["brokerIP1"] = "127.0.0.1";
+  values["brokerIP1"] = broker.host.address;
   values["namesrvAddr"] = namesrv_address_;
   values["storePathRootDir"] = broker.store_dir;
   values["dLegerPeers"] = peers;
@@ -157,9 +165,9 @@ Status LocalCluster::WriteBrokerConfig(std::size_t i) {
                              ReplaceKeys(*text, std::move(values)));
 }
 
-Result<pid_t> LocalCluster::Spawn(const std::vector<std::string>& command,
+Result<pid_t> LocalCluster::Spawn(const LocalHost& host, const std::vector<std::string>& command,
                                   const std::string& log_file) {
-  std::vector<std::string> words = options_.wrapper;
+  std::vector<std::string> words = host.wrapper;
   words.insert(words.end(), command.begin(), command.end());
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
@@ -184,6 +192,7 @@ Result<pid_t> LocalCluster::Spawn(const std::vector<std::string>& command,
 Status LocalCluster::StartNameServer() {
   const std::string log = options_.work_dir + "/namesrv.log";
   Result<pid_t> pid = Spawn(
+      options_.namesrv_host,
       {options_.program_dir + "/triad-namesrv", "-c", options_.work_dir + "/namesrv.conf"}, log);
   if (!pid.ok()) return pid.status();
   namesrv_pid_ = *pid;
@@ -204,7 +213,8 @@ Status LocalCluster::StartBroker(std::size_t i) {
   LocalBroker& broker = brokers_[i];
   if (Running(i)) return Status::AlreadyExists(broker.peer_id + " is running");
   Result<pid_t> pid =
-      Spawn({options_.program_dir + "/triad-broker", "-c", broker.config_file}, broker.log_file);
+      Spawn(broker.host, {options_.program_dir + "/triad-broker", "-c", broker.config_file},
+            broker.log_file);
   if (!pid.ok()) return pid.status();
   broker.pid = *pid;
   return Status::Ok();

@@ -22,21 +22,30 @@
 
 namespace triad {
 
+// Where one process runs: its address, what is put in front of its command line (e.g. "ip netns
+// exec b1"), and for a broker the directory of its store (empty: one in work_dir).
+struct LocalHost {
+  std::string address = "127.0.0.1";
+  std::vector<std::string> wrapper;
+  std::string store_dir;
+};
+
 struct LocalClusterOptions {
   std::string program_dir;  // holds triad-namesrv and triad-broker
   std::string conf_dir;     // holds dledger/broker-n0.conf ...
   std::string work_dir;     // absolute; created when absent
   int peers = 3;
   std::map<std::string, std::string> overrides;  // broker.conf keys for every peer
-  std::vector<std::string>
-      wrapper;  // put in front of every command line (e.g. "ip netns exec b1"); usually empty
+  LocalHost namesrv_host;
+  std::vector<LocalHost> hosts;  // one per peer; empty: all on the loopback
 };
 
 struct LocalBroker {
   std::string peer_id;  // "n0"
   std::string config_file;
   std::string store_dir;
-  std::string log_file;        // stdout and stderr
+  std::string log_file;  // stdout and stderr
+  LocalHost host;
   std::string client_address;  // "127.0.0.1:port"
   std::uint16_t listen_port = 0;
   std::uint16_t peer_port = 0;
@@ -82,7 +91,8 @@ class LocalCluster {
   explicit LocalCluster(LocalClusterOptions options);
   Status Prepare();
   Status WriteBrokerConfig(std::size_t i);
-  Result<pid_t> Spawn(const std::vector<std::string>& command, const std::string& log_file);
+  Result<pid_t> Spawn(const LocalHost& host, const std::vector<std::string>& command,
+                      const std::string& log_file);
   // id -> address of our broker name, as the NameServer says.
   Result<std::map<std::string, std::string>> ListedAddresses();
 

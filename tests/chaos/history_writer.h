@@ -1,0 +1,52 @@
+// HistoryWriter: the history of a run, written while it happens.
+//
+// Begins are written before the request leaves, ends after the answer came; times are taken under
+// one mutex, so that the lines are in the order of time. Thread: safe on every thread.
+
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "tests/chaos/event.h"
+
+namespace triad::chaos {
+
+class HistoryWriter {
+ public:
+  static Result<std::unique_ptr<HistoryWriter>> Create(const std::string& path);
+  ~HistoryWriter();  // closes the file
+  HistoryWriter(const HistoryWriter&) = delete;
+  HistoryWriter& operator=(const HistoryWriter&) = delete;
+
+  // Fills id and time. Returns the id.
+  std::int64_t Begin(Event event);
+  // `end` has the outcome and what was answered.
+  void End(std::int64_t id, Event end);
+  // Something that is over when it is seen.
+  void Note(Event event);
+  Status Flush();
+
+  std::uint64_t acked();  // sends
+  // When the last send ended well; 0 = never.
+  std::int64_t last_ack_ns();
+
+ private:
+  explicit HistoryWriter(std::FILE* file) : file_(file) {}
+  void Write(const Event& event);  // with the mutex held
+
+  std::mutex mutex_;
+  std::FILE* const file_;
+  bool failed_ = false;
+  std::int64_t next_id_ = 1;
+  std::uint64_t acked_ = 0;
+  std::int64_t last_ack_ns_ = 0;
+};
+
+// CLOCK_MONOTONIC.
+std::int64_t NowNs();
+
+}  // namespace triad::chaos

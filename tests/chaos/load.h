@@ -1,0 +1,84 @@
+// Load: producers and consumers whose every operation is in the history.
+//
+// Single attempts to chosen queues (nothing may be stored twice), ordered sends that repeat by
+// themselves, an orderly and a concurrent group that must get everything. Owns its threads and
+// clients. Thread: one at a time. Bodies are "value|filler"; their hash is CRC-32C.
+
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/chaos/history_writer.h"
+#include "tests/sim/random.h"
+#include "triad/producer.h"
+#include "triad/push_consumer.h"
+
+namespace triad::chaos {
+
+inline constexpr char kFreeTopic[] = "ChaosFree";        // single attempts, concurrent group
+inline constexpr char kOrderedTopic[] = "ChaosOrdered";  // ordered sends, orderly group
+inline constexpr int kTopicQueues = 8;
+
+// Threads that run until they are told to stop.
+class Stopper {
+ public:
+  void Stop();
+  bool stopped();
+  // Waits; true when stopped.
+  bool Wait(std::chrono::milliseconds time);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopped_ = false;
+};
+
+// "topic/3"
+std::string QueueName(const client::MessageQueue& queue);
+// A body for `value`, and the value of a body.
+std::string BodyOf(const std::string& value, std::size_t filler_bytes);
+std::string ValueOf(const std::string& body);
+std::int64_t HashOf(const std::string& body);
+Outcome OutcomeOf(const Status& status);
+
+class Load {
+ public:
+  Load(std::string namesrv_address, std::string broker_name, HistoryWriter* history,
+       std::uint64_t seed);
+  ~Load();
+  Load(const Load&) = delete;
+  Load& operator=(const Load&) = delete;
+
+  Status Start();
+  void StopSending();
+  void StopConsuming();
+  // (queue, offset) that `topic`'s group got at least once.
+  std::uint64_t DeliveredOf(const std::string& topic);
+
+ private:
+  Status StartConsumer(const std::string& client, bool orderly);
+  void SendFree(int number);
+  void SendOrdered(int number);
+  void OnDelivered(const std::string& group, const std::string& client, std::uint64_t token,
+                   const client::ReceivedMessage& message);
+
+  const std::string namesrv_address_, broker_name_;
+  HistoryWriter* const history_;
+  const std::uint64_t seed_;
+  Stopper stopper_;
+  std::vector<std::thread> threads_;
+  std::vector<std::unique_ptr<client::PushConsumer>> consumers_;
+  std::mutex mutex_;
+  std::map<std::string, std::vector<bool>> delivered_;     // queue -> offsets
+  std::map<std::string, std::uint64_t> delivered_counts_;  // topic
+};
+
+}  // namespace triad::chaos

@@ -1,0 +1,156 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <iostream>
+
+#include "tests/chaos/nemesis.h"
+
+namespace triad::chaos {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+constexpr seconds kComesBack{60};
+
+void Order(World* world, std::size_t peer, const std::string& words) {
+  const Result<std::string> done = world->disks()->Order(peer, words);
+  if (!done.ok()) world->Problem(done.status().ToString());
+  if (done.ok() && words.rfind("crash", 0) == 0) {
+    std::cerr << "chaos:   " << world->HostOf(peer) << " " << done->substr(0, done->find('\n'))
+              << "\n";
+  }
+}
+
+// Waits for the process to end by itself; restarts it with a good disk.
+bool EndedWithin(World* world, std::size_t peer, milliseconds limit) {
+  const std::int64_t end_ns = NowNs() + std::chrono::nanoseconds(limit).count();
+  while (NowNs() < end_ns && !world->stopped()) {
+    if (!world->cluster().Running(peer)) return true;
+    world->Wait(milliseconds(50));
+  }
+  return !world->cluster().Running(peer);
+}
+
+// A store that is refused at the start is replaced by an empty one, as the operations page says.
+void StartOrReplace(World* world, std::size_t peer) {
+  world->MayEnd(peer);
+  world->Start(peer);
+  if (EndedWithin(world, peer, seconds(3))) {
+    std::cerr << "chaos:   " << world->HostOf(peer) << " refuses its store, gets an empty one\n";
+    std::filesystem::remove_all(world->cluster().brokers()[peer].store_dir);
+    world->Start(peer);
+  }
+  world->MustStay(peer);
+  world->WaitCaughtUp(peer, kComesBack);
+}
+
+// Damages one file below `dir`: a bit, or its last bytes. Says what was done; empty: nothing found.
+std::string Damage(World* world, const std::string& dir) {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(dir)) {
+    if (entry.is_regular_file() && entry.file_size() > 0) files.push_back(entry.path().string());
+  }
+  if (files.empty()) return "";
+  const std::string path = files[world->random().Below(files.size())];
+  const std::uint64_t size = std::filesystem::file_size(path);
+  if (world->random().OneIn(3)) {
+    const std::uint64_t cut = std::min(size, 1 + world->random().Below(4096));
+    std::filesystem::resize_file(path, size - cut);
+    return path.substr(dir.size()) + " lost its last " + std::to_string(cut) + " bytes";
+  }
+  const std::uint64_t at = world->random().Below(size);
+  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return "";
+  char byte = 0;
+  const char bit = static_cast<char>(1 << world->random().Below(8));
+  const bool read = ::pread(fd, &byte, 1, static_cast<off_t>(at)) == 1;
+  byte = static_cast<char>(byte ^ bit);
+  const bool wrote = read && ::pwrite(fd, &byte, 1, static_cast<off_t>(at)) == 1;
+  ::close(fd);
+  return wrote ? path.substr(dir.size()) + " byte " + std::to_string(at) : "";
+}
+
+}  // namespace
+
+// What was not synced is gone, or torn; all three at once in half of the cases.
+void StrikePower(World* world) {
+  std::vector<std::size_t> victims{world->LeaderOrAny()};
+  if (world->random().OneIn(2)) victims = {0, 1, 2};
+  std::string names;
+  for (std::size_t peer : victims) names += (names.empty() ? "n" : ",n") + std::to_string(peer);
+  world->Fault("power", names);
+  for (std::size_t peer : victims) world->Kill(peer);
+  for (std::size_t peer : victims) {
+    Order(world, peer, "crash " + std::to_string(world->random().Below(1u << 30)));
+  }
+  world->WaitBetween(0, 800);
+  for (std::size_t peer : victims) world->Start(peer);
+  world->AllUp(kComesBack);
+  world->WaitBetween(1500, 3500);
+}
+
+void StrikeDiskFull(World* world) {
+  const std::size_t peer = world->LeaderOrAny();
+  world->Fault("diskfull", world->HostOf(peer));
+  Order(world, peer, "full");
+  world->WaitBetween(4000, 9000);
+  Order(world, peer, "heal");
+  world->WaitBetween(1000, 3000);
+}
+
+void StrikeEio(World* world) {
+  static constexpr const char* kKinds[] = {"sync", "write", "read"};
+  const std::size_t peer = world->LeaderOrAny();
+  const std::string kind = kKinds[world->random().Below(3)];
+  if (!world->cluster().Running(peer)) return;
+  world->Fault("eio", kind + " on " + world->HostOf(peer));
+  world->MayEnd(peer);
+  Order(world, peer, "eio " + kind + " " + std::to_string(world->random().Between(1, 20)));
+  const bool ended = EndedWithin(world, peer, seconds(8));
+  // Reads of a healthy process come from memory; everything else must have met the fault.
+  if (!ended && kind != "read" && !world->stopped()) {
+    world->Problem(world->HostOf(peer) + " goes on although every " + kind + " fails");
+  }
+  Order(world, peer, "heal");
+  if (!ended) world->Kill(peer);
+  StartOrReplace(world, peer);
+  world->WaitBetween(500, 2000);
+}
+
+void StrikeSlowDisk(World* world) {
+  const std::size_t peer = world->LeaderOrAny();
+  const std::int64_t ms = world->random().OneIn(2) ? world->random().Between(5, 100)
+                                                   : world->random().Between(100, 2000);
+  world->Fault("slowdisk", world->HostOf(peer) + " " + std::to_string(ms) + " ms");
+  Order(world, peer, "slow " + std::to_string(ms));
+  world->WaitBetween(4000, 9000);
+  Order(world, peer, "heal");
+  world->WaitBetween(500, 2000);
+}
+
+void StrikeRot(World* world) {
+  world->AllUp(kComesBack);
+  const std::size_t peer = world->LeaderOrAny();
+  world->Kill(peer);
+  const std::string what = Damage(world, world->disks()->BackingStoreOf(peer));
+  world->Fault("rot", world->HostOf(peer) + ": " + what);
+  StartOrReplace(world, peer);
+  world->WaitBetween(500, 2000);
+}
+
+void StrikeWipe(World* world) {
+  world->AllUp(kComesBack);
+  const std::size_t peer = world->LeaderOrAny();
+  world->Fault("wipe", world->HostOf(peer));
+  world->Kill(peer);
+  std::filesystem::remove_all(world->cluster().brokers()[peer].store_dir);
+  world->Start(peer);
+  world->WaitCaughtUp(peer, kComesBack);
+  world->WaitBetween(500, 2000);
+}
+
+}  // namespace triad::chaos

@@ -1,0 +1,101 @@
+#include <utility>
+
+#include "tests/chaos/nemesis.h"
+
+namespace triad::chaos {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+using Links = std::vector<std::pair<std::string, std::string>>;  // from, to
+
+Links Both(const std::string& a, const std::string& b) {
+  return {{a, b}, {b, a}};
+}
+
+Links Around(World* world, const std::string& host, bool in, bool out) {
+  Links links;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const std::string other = world->HostOf(i);
+    if (other == host) continue;
+    if (in) links.emplace_back(other, host);
+    if (out) links.emplace_back(host, other);
+  }
+  return links;
+}
+
+void Cut(World* world, const Links& links) {
+  for (const auto& [from, to] : links) {
+    const Status cut = world->layout()->Cut(from, to);
+    if (!cut.ok()) world->Problem(cut.ToString());
+  }
+}
+
+void Heal(World* world) {
+  const Status healed = world->layout()->Heal();
+  if (!healed.ok()) world->Problem(healed.ToString());
+}
+
+}  // namespace
+
+void StrikeCut(World* world) {
+  const std::size_t peer = world->LeaderOrAny();
+  const std::string host = world->HostOf(peer);
+  const std::string next = world->HostOf((peer + 1) % 3);
+  const std::string third = world->HostOf((peer + 2) % 3);
+  Links links;
+  std::string what;
+  switch (world->random().Below(8)) {
+    case 0: what = "one-way from " + host, links = Around(world, host, false, true); break;
+    case 1: what = "one-way to " + host, links = Around(world, host, true, false); break;
+    case 2: what = "one link from " + host + " to " + next, links = {{host, next}}; break;
+    case 3: what = "full " + host, links = Around(world, host, true, true); break;
+    case 4: what = "bridge over " + host, links = Both(next, third); break;
+    case 5: what = "ring", links = {{next, host}, {third, next}, {host, third}}; break;
+    case 6: what = host + " from clients", links = Both(host, "c"); break;
+    default: what = "flapping " + host, links = Around(world, host, true, true); break;
+  }
+  world->Fault("cut", what);
+  const std::int64_t end_ns = NowNs() + world->random().Between(3000, 6000) * 1'000'000;
+  if (what.rfind("flapping", 0) == 0) {
+    while (NowNs() < end_ns && !world->stopped()) {
+      Cut(world, links);
+      world->Wait(milliseconds(50));
+      Heal(world);
+      world->Wait(milliseconds(50));
+    }
+  } else {
+    Cut(world, links);
+    world->Wait(milliseconds((end_ns - NowNs()) / 1'000'000));
+  }
+  Heal(world);
+  world->WaitBetween(1000, 2500);
+}
+
+void StrikeLoss(World* world) {
+  const int percent = static_cast<int>(world->random().Between(5, 30));
+  world->Fault("loss", std::to_string(percent) + " %");
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t j = 0; j < 3; ++j) {
+      if (i == j) continue;
+      const Status lost = world->layout()->Lose(world->HostOf(i), world->HostOf(j), percent);
+      if (!lost.ok()) world->Problem(lost.ToString());
+    }
+  }
+  world->WaitBetween(4000, 9000);
+  Heal(world);
+  world->WaitBetween(1000, 2500);
+}
+
+void StrikeSlow(World* world) {
+  const std::string host = world->HostOf(world->LeaderOrAny());
+  world->Fault("slow", host);
+  const Status slowed = world->layout()->Slow(host);
+  if (!slowed.ok()) world->Problem(slowed.ToString());
+  world->WaitBetween(4000, 9000);
+  Heal(world);
+  world->WaitBetween(1000, 2500);
+}
+
+}  // namespace triad::chaos

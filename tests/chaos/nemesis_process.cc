@@ -1,0 +1,146 @@
+#include <signal.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "common/clock.h"
+#include "tests/chaos/nemesis.h"
+
+namespace triad::chaos {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+const std::vector<Nemesis>& Nemeses() {
+  static const std::vector<Nemesis> all = {
+      {"kill", StrikeKill, 40},
+      {"failover", StrikeFailover, 5},
+      {"pause", StrikePause, 4},
+      {"nameserver", StrikeNameServer, 6},
+      {"clock", StrikeClock, 6},
+      {"cut", StrikeCut, 6, true},
+      {"loss", StrikeLoss, 4, true},
+      {"slow", StrikeSlow, 4, true},
+      {"power", StrikePower, 6, false, true},
+      {"diskfull", StrikeDiskFull, 3, false, true},
+      {"eio", StrikeEio, 3, false, true},
+      {"slowdisk", StrikeSlowDisk, 3, false, true},
+      {"rot", StrikeRot, 2, false, true},
+      {"wipe", StrikeWipe, 1},
+  };
+  return all;
+}
+
+namespace {
+
+std::string NamesOf(const std::vector<std::size_t>& peers) {
+  std::string text;
+  for (std::size_t peer : peers) text += (text.empty() ? "n" : ",n") + std::to_string(peer);
+  return text;
+}
+
+// The signal alone: the fault's time must not be before the process is doomed, or a send that it
+// still answers would count as a failover. World::Kill waits for the end.
+void SendKill(World* world, std::size_t peer) {
+  ::kill(world->cluster().brokers()[peer].pid, SIGKILL);
+}
+
+}  // namespace
+
+// kill -9: the leader, anyone, two or all three; back after a moment.
+void StrikeKill(World* world) {
+  const std::optional<std::size_t> leader = world->Leader();
+  std::vector<std::size_t> victims{leader && !world->random().OneIn(3) ? *leader
+                                                                       : world->AnyPeer()};
+  const std::uint64_t dice = world->random().Below(10);
+  if (dice < 4) victims.push_back((victims[0] + 1 + world->random().Below(2)) % 3);
+  if (dice < 1) victims.push_back(3 - victims[0] - victims[1]);
+  std::erase_if(victims, [&](std::size_t peer) { return !world->cluster().Running(peer); });
+  bool others_up = true;
+  for (std::size_t i = 0; i < 3; ++i) others_up = others_up && world->cluster().Running(i);
+  if (!victims.empty()) {
+    const bool leader_alone = victims.size() == 1 && leader == victims[0] && others_up;
+    for (std::size_t peer : victims) SendKill(world, peer);
+    world->Fault("kill", NamesOf(victims), leader_alone, static_cast<int>(victims.size()));
+    for (std::size_t peer : victims) world->Kill(peer);
+  }
+  world->WaitBetween(0, 1000);
+  // Sometimes one stays down for the next round.
+  for (std::size_t peer : victims) {
+    if (!world->random().OneIn(5)) world->Start(peer);
+  }
+  if (victims.empty() || world->random().OneIn(3)) {
+    for (std::size_t i = 0; i < 3; ++i) world->Start(i);
+  }
+  world->WaitBetween(200, 1300);
+}
+
+// The leader alone, with the others whole: what a failover costs.
+void StrikeFailover(World* world) {
+  world->AllUp(seconds(30));
+  const std::optional<std::size_t> leader = world->Leader();
+  if (!leader || world->WaitBetween(300, 1200)) return;
+  const std::int64_t since_ns = NowNs();
+  SendKill(world, *leader);
+  world->Fault("failover", NamesOf({*leader}), true);
+  world->Kill(*leader);
+  if (!world->WaitForAck(since_ns, seconds(20)) && !world->stopped()) {
+    world->Problem("nothing was acknowledged for 20 s after the leader was killed");
+  }
+  world->Start(*leader);
+  world->WaitCaughtUp(*leader, seconds(30));
+}
+
+void StrikePause(World* world) {
+  const std::size_t peer = world->LeaderOrAny();
+  const std::int64_t ms = world->random().OneIn(4) ? world->random().Between(5000, 15000)
+                                                   : world->random().Between(200, 3000);
+  if (!world->cluster().Running(peer)) return;
+  world->Fault("pause", NamesOf({peer}) + " " + std::to_string(ms) + " ms");
+  IgnoreError(world->cluster().Signal(peer, SIGSTOP).status(), "it runs");
+  world->Wait(milliseconds(ms));
+  IgnoreError(world->cluster().Signal(peer, SIGCONT).status(), "it runs");
+  world->WaitBetween(500, 4000);
+}
+
+void StrikeNameServer(World* world) {
+  world->Fault("nameserver", "ns");
+  if (world->random().OneIn(2)) {
+    world->cluster().KillNameServer();
+    world->WaitBetween(500, 5000);
+    const Status started = world->cluster().StartNameServer();
+    if (!started.ok()) world->Problem(started.ToString());
+  } else {
+    ::kill(world->cluster().namesrv_pid(), SIGSTOP);
+    world->WaitBetween(500, 5000);
+    ::kill(world->cluster().namesrv_pid(), SIGCONT);
+  }
+  world->WaitBetween(500, 3000);
+}
+
+// One peer's wall clock jumps by an hour or ten years, either way, or stands still.
+void StrikeClock(World* world) {
+  constexpr std::int64_t kHourNs = 3'600'000'000'000;
+  constexpr std::int64_t kYearNs = 365 * 24 * kHourNs;
+  const std::size_t peer = world->AnyPeer();
+  std::int64_t added = world->random().OneIn(2) ? kHourNs : 10 * kYearNs;
+  if (world->random().OneIn(2)) added = -added;
+  std::int64_t frozen = 0;
+  if (world->random().OneIn(4)) frozen = SystemClock().WallNowMs() * 1'000'000;
+  world->Fault("clock",
+               NamesOf({peer}) + (frozen != 0 ? " stands still"
+                                              : " by " + std::to_string(added / kHourNs) + " h"));
+  // In place: the process has the file mapped.
+  const auto set = [&](std::int64_t add, std::int64_t freeze) {
+    std::fstream file(world->clock_files()[peer], std::ios::in | std::ios::out | std::ios::binary);
+    file.write(reinterpret_cast<const char*>(&add), sizeof add);
+    file.write(reinterpret_cast<const char*>(&freeze), sizeof freeze);
+    if (!file.flush()) world->Problem("cannot write " + world->clock_files()[peer]);
+  };
+  set(added, frozen);
+  world->WaitBetween(2000, 7000);
+  set(0, 0);  // backwards, or forwards again
+  world->WaitBetween(500, 2000);
+}
+
+}  // namespace triad::chaos

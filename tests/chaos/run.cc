@@ -1,0 +1,289 @@
+#include "tests/chaos/run.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+#include "tests/chaos/drain.h"
+#include "tests/chaos/history_checker.h"
+#include "triad/admin.h"
+
+namespace triad::chaos {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+constexpr seconds kComesBack{90};
+constexpr seconds kConsumersCatchUp{120};
+constexpr seconds kDrain{300};
+
+std::vector<DrainTopic> Topics() {
+  return {{kFreeTopic, kTopicQueues}, {kOrderedTopic, kTopicQueues}, {kObjectTopic, kObjectQueues}};
+}
+
+}  // namespace
+
+Run::~Run() {
+  load_.reset();
+  objects_.reset();
+  world_.reset();
+  cluster_.reset();
+  disks_.reset();
+  layout_.reset();
+}
+
+Status Run::ChooseNemeses() {
+  for (const std::string& name : options_.nemeses) {
+    bool known = name == "all";
+    for (const Nemesis& nemesis : Nemeses()) {
+      if (name != nemesis.name && !(name == "all" && nemesis.name != "failover")) continue;
+      known = true;
+      nemeses_.push_back(&nemesis);
+    }
+    if (known) continue;
+    std::string names = "all";
+    for (const Nemesis& nemesis : Nemeses()) names += " " + std::string(nemesis.name);
+    return Status::InvalidArgument("unknown nemesis '" + name + "'; there are: " + names);
+  }
+  if (options_.loopback) {
+    std::erase_if(nemeses_, [](const Nemesis* nemesis) {
+      if (nemesis->needs_layout) std::cerr << "chaos: no " << nemesis->name << " on the loopback\n";
+      return nemesis->needs_layout;
+    });
+  }
+  if (nemeses_.empty()) return Status::InvalidArgument("no nemesis is left; say --nemesis LIST");
+  for (const Nemesis* nemesis : nemeses_) {
+    needs_disks_ = needs_disks_ || nemesis->needs_disks;
+    needs_clocks_ = needs_clocks_ || nemesis->name == "clock";
+  }
+  needs_layout_ = !options_.loopback;
+  return Status::Ok();
+}
+
+Status Run::BuildHosts() {
+  hosts_.resize(3);
+  if (needs_layout_) {
+    if (::geteuid() != 0) {
+      return Status::Unsupported(
+          "network namespaces need root; --loopback runs without links to cut");
+    }
+    auto layout = Layout::Build(static_cast<int>(1 + static_cast<unsigned>(::getpid()) % 254));
+    if (!layout.ok()) {
+      return Status::Unsupported("this machine makes no network namespaces (" +
+                                 layout.status().ToString() +
+                                 "); --loopback runs without links to cut");
+    }
+    layout_ = std::move(*layout);
+    TRIAD_RETURN_IF_ERROR(layout_->Enter("c"));
+    namesrv_host_ = {layout_->AddressOf("ns"), layout_->WrapperOf("ns"), ""};
+  }
+  if (needs_disks_) {
+    auto disks = Disks::Mount(options_.program_dir + "/triad-crashfs", options_.work_dir, 3);
+    if (!disks.ok()) {
+      return Status::Unsupported("no disks that can lose power: " + disks.status().ToString());
+    }
+    disks_ = std::move(*disks);
+  }
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    const std::string name = "n" + std::to_string(i);
+    if (layout_) hosts_[i] = {layout_->AddressOf(name), layout_->WrapperOf(name), ""};
+    if (disks_) hosts_[i].store_dir = disks_->StoreOf(i);
+    if (!needs_clocks_) continue;
+    clock_files_.push_back(options_.work_dir + "/clock-" + name);
+    std::ofstream(clock_files_.back(), std::ios::binary) << std::string(16, '\0');
+    for (const std::string& word : {std::string("env"), "TRIAD_CLOCK_FILE=" + clock_files_.back(),
+                                    "LD_PRELOAD=" + options_.library_dir + "/libtriad-fault.so"}) {
+      hosts_[i].wrapper.push_back(word);
+    }
+  }
+  return Status::Ok();
+}
+
+Status Run::StartCluster() {
+  LocalClusterOptions options;
+  options.program_dir = options_.program_dir;
+  options.conf_dir = options_.conf_dir;
+  options.work_dir = options_.work_dir;
+  options.namesrv_host = namesrv_host_;
+  options.hosts = hosts_;
+  options.overrides["mappedFileSizeCommitLog"] = std::to_string(8 << 20);
+  auto cluster = LocalCluster::Start(options);
+  if (!cluster.ok()) return cluster.status();
+  cluster_ = std::move(*cluster);
+  return CreateTopics();
+}
+
+Status Run::CreateTopics() {
+  client::ClientOptions options;
+  options.namesrv_address = cluster_->namesrv_address();
+  options.instance_name = "setup";
+  client::Admin admin(options);
+  TRIAD_RETURN_IF_ERROR(admin.Start());
+  for (const DrainTopic& topic : Topics()) {
+    client::TopicSettings settings;
+    settings.name = topic.name;
+    settings.read_queues = settings.write_queues = topic.queues;
+    TRIAD_RETURN_IF_ERROR(admin.UpdateTopic(settings));
+  }
+  std::vector<std::string> groups{"G-orderly", "G-free"};
+  for (int i = 0; i < 8; ++i) {
+    groups.push_back("G-reg" + std::to_string(i));
+    groups.push_back("G-lock" + std::to_string(i));
+  }
+  for (const std::string& group : groups) {
+    client::GroupSettings settings;
+    settings.name = group;
+    TRIAD_RETURN_IF_ERROR(admin.UpdateGroup(settings));
+  }
+  return Status::Ok();
+}
+
+void Run::Strike() {
+  const std::int64_t begin_ns = NowNs();
+  const std::int64_t end_ns = begin_ns + std::int64_t{options_.seconds} * 1'000'000'000;
+  std::int64_t said_ns = begin_ns;
+  std::vector<const Nemesis*> bag;  // each once, in random order, again and again
+  while (NowNs() < end_ns && !world_->stopped()) {
+    if (bag.empty()) {
+      bag = nemeses_;
+      for (std::size_t i = bag.size(); i > 1; --i) {
+        std::swap(bag[i - 1], bag[world_->random().Below(i)]);
+      }
+    }
+    const Nemesis* const nemesis = bag.back();
+    bag.pop_back();
+    nemesis->strike(world_.get());
+    // Before the next kind: all there, or two faults would add up to more than is promised.
+    if (nemeses_.size() > 1) world_->AllUp(kComesBack);
+    if (NowNs() - said_ns < 10'000'000'000) continue;
+    said_ns = NowNs();
+    std::cerr << "chaos: " << (said_ns - begin_ns) / 1'000'000'000 << " s, " << history_->acked()
+              << " sends acknowledged\n";
+  }
+}
+
+void Run::HealAll() {
+  if (layout_) {
+    const Status healed = layout_->Heal();
+    if (!healed.ok()) world_->Problem(healed.ToString());
+  }
+  for (std::size_t i = 0; disks_ && i < 3; ++i) {
+    const Result<std::string> healed = disks_->Order(i, "heal");
+    if (!healed.ok()) world_->Problem(healed.status().ToString());
+  }
+  world_->AllUp(kComesBack);
+  const std::int64_t since_ns = NowNs();
+  if (!world_->WaitForAck(since_ns, kComesBack)) {
+    world_->Problem("nothing is acknowledged after healing");
+  }
+}
+
+Status Run::WaitForConsumers() {
+  client::PullConsumerOptions options;
+  options.client.namesrv_address = cluster_->namesrv_address();
+  options.client.instance_name = "progress";
+  client::PullConsumer reader(options);
+  TRIAD_RETURN_IF_ERROR(reader.Start());
+  const std::int64_t end_ns = NowNs() + std::chrono::nanoseconds(kConsumersCatchUp).count();
+  for (const char* topic : {kFreeTopic, kOrderedTopic}) {
+    std::uint64_t stored = 0;
+    while (NowNs() < end_ns && !world_->stopped()) {
+      const Result<std::uint64_t> messages =
+          Drain::MessagesIn(&reader, topic, kTopicQueues, cluster_->broker_name());
+      if (messages.ok()) stored = *messages;
+      if (messages.ok() && load_->DeliveredOf(topic) >= stored) break;
+      world_->Wait(milliseconds(200));
+    }
+    if (load_->DeliveredOf(topic) < stored) {
+      world_->Problem(std::string("the consumers of ") + topic + " got " +
+                      std::to_string(load_->DeliveredOf(topic)) + " of " + std::to_string(stored) +
+                      " messages");
+    }
+  }
+  return Status::Ok();
+}
+
+Status Run::Judge() {
+  TRIAD_RETURN_IF_ERROR(history_->Flush());
+  std::ifstream in(options_.work_dir + "/history.jsonl");
+  Result<Verdict> verdict = CheckHistory(in);
+  if (!verdict.ok()) return verdict.status();
+  verdict_ = std::move(*verdict);
+  return Status::Ok();
+}
+
+void Run::CountMissing(int seconds_run) {
+  for (const Nemesis* nemesis : nemeses_) {
+    const int planned =
+        nemesis->planned_per_minute * seconds_run / 60 / static_cast<int>(nemeses_.size());
+    const auto found = world_->counts().find(std::string(nemesis->name));
+    const int fired = found == world_->counts().end() ? 0 : found->second;
+    if (fired >= planned) continue;
+    missing_.push_back(std::string(nemesis->name) + " fired " + std::to_string(fired) +
+                       " times, planned were " + std::to_string(planned));
+  }
+}
+
+Status Run::Execute() {
+  TRIAD_RETURN_IF_ERROR(ChooseNemeses());
+  std::filesystem::create_directories(options_.work_dir);
+  TRIAD_RETURN_IF_ERROR(BuildHosts());
+  auto history = HistoryWriter::Create(options_.work_dir + "/history.jsonl");
+  if (!history.ok()) return history.status();
+  history_ = std::move(*history);
+  TRIAD_RETURN_IF_ERROR(StartCluster());
+  world_ = std::make_unique<World>(cluster_.get(), layout_.get(), disks_.get(), history_.get(),
+                                   options_.seed);
+  world_->UseClocks(clock_files_);
+  load_ = std::make_unique<Load>(cluster_->namesrv_address(), cluster_->broker_name(),
+                                 history_.get(), options_.seed);
+  TRIAD_RETURN_IF_ERROR(load_->Start());
+  std::vector<std::string> addresses;
+  for (const LocalBroker& broker : cluster_->brokers()) addresses.push_back(broker.client_address);
+  objects_ = std::make_unique<ObjectLoad>(cluster_->namesrv_address(), cluster_->broker_name(),
+                                          addresses, history_.get(), options_.seed);
+  objects_->Start();
+  Strike();
+  CountMissing(options_.seconds);
+  std::cerr << "chaos: healing\n";
+  HealAll();
+  load_->StopSending();
+  objects_->Stop();
+  TRIAD_RETURN_IF_ERROR(WaitForConsumers());
+  load_->StopConsuming();
+  std::cerr << "chaos: reading everything on every peer\n";
+  const Status drained = Drain(cluster_.get(), Topics(), history_.get()).Run(kDrain);
+  if (!drained.ok()) world_->Problem(drained.ToString());
+  return Judge();
+}
+
+std::string Run::Report() const {
+  std::string text = ReportOf(verdict_);
+  for (const auto& [kind, count] : world_->counts()) {
+    text += "fault " + kind + ": " + std::to_string(count) + "\n";
+  }
+  for (const std::string& problem : world_->problems()) text += "PROBLEM " + problem + "\n";
+  for (const std::string& missing : missing_) text += "MISSING " + missing + "\n";
+  if (verdict_.unknown * 2 > verdict_.attempts) {
+    text += "note: more than half of the sends have an unknown outcome\n";
+  }
+  return text;
+}
+
+std::string Run::LastLine() const {
+  const auto& counts = world_->counts();
+  int kills = 0;
+  for (const char* kind : {"kill", "failover"}) {
+    if (const auto found = counts.find(kind); found != counts.end()) kills += found->second;
+  }
+  return "chaos: seed=" + std::to_string(options_.seed) +
+         " acked=" + std::to_string(verdict_.acked) + " " + SummaryOf(verdict_) +
+         " kills=" + std::to_string(kills);
+}
+
+}  // namespace triad::chaos

@@ -1,0 +1,90 @@
+// World: what the nemeses act on: the processes, the links, the disks; and what was done to them.
+//
+// Counts every fault by kind, writes it into the history, and notices processes that end by
+// themselves. Thread: the main thread.
+
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "bin/local_cluster.h"
+#include "tests/chaos/disks.h"
+#include "tests/chaos/history_writer.h"
+#include "tests/chaos/layout.h"
+#include "tests/sim/random.h"
+
+namespace triad::chaos {
+
+class World {
+ public:
+  // `layout` and `disks` may be null.
+  World(LocalCluster* cluster, Layout* layout, Disks* disks, HistoryWriter* history,
+        std::uint64_t seed)
+      : cluster_(*cluster), layout_(layout), disks_(disks), history_(*history), random_(seed) {}
+
+  LocalCluster& cluster() { return cluster_; }
+  Layout* layout() { return layout_; }
+  Disks* disks() { return disks_; }
+  HistoryWriter& history() { return history_; }
+  sim::Random& random() { return random_; }
+  std::string HostOf(std::size_t peer) const { return "n" + std::to_string(peer); }
+  std::size_t AnyPeer() { return random_.Below(3); }
+  // As the NameServer says; nothing when it does not know.
+  std::optional<std::size_t> Leader();
+  // Often the leader, else any.
+  std::size_t LeaderOrAny();
+
+  // Where the wall clocks of the peers are moved (fault_shim.cc); empty: they are not.
+  void UseClocks(std::vector<std::string> files) { clock_files_ = std::move(files); }
+  const std::vector<std::string>& clock_files() const { return clock_files_; }
+
+  // A fault begins: counts it (`count` times) and writes it into the history.
+  void Fault(const std::string& kind, const std::string& whom, bool leader = false, int count = 1);
+  const std::map<std::string, int>& counts() const { return counts_; }
+  // Something that must not be; the run fails.
+  void Problem(const std::string& text);
+  const std::vector<std::string>& problems() const { return problems_; }
+
+  void Kill(std::size_t peer);
+  void Start(std::size_t peer);
+  // The process may end by itself from now on (its disk fails).
+  void MayEnd(std::size_t peer) { may_end_.insert(peer); }
+  void MustStay(std::size_t peer) { may_end_.erase(peer); }
+  bool stopped() const { return stopped_; }
+  // Lets the load go on for so long, and looks after the processes. True: the run is to stop.
+  bool Wait(std::chrono::milliseconds time);
+  bool WaitBetween(std::int64_t from_ms, std::int64_t to_ms) {
+    return Wait(std::chrono::milliseconds(random_.Between(from_ms, to_ms)));
+  }
+  // Until a send begun after `since_ns` is acknowledged. False: not within `limit`.
+  bool WaitForAck(std::int64_t since_ns, std::chrono::milliseconds limit);
+  // Starts what is not running and waits until the NameServer lists all. A problem when it takes
+  // longer than `limit`.
+  void AllUp(std::chrono::milliseconds limit);
+  // Until `peer` holds what the leader held when this was called.
+  void WaitCaughtUp(std::size_t peer, std::chrono::milliseconds limit);
+
+ private:
+  void LookAfterProcesses();
+
+  LocalCluster& cluster_;
+  Layout* const layout_;
+  Disks* const disks_;
+  HistoryWriter& history_;
+  sim::Random random_;
+  std::map<std::string, int> counts_;
+  std::vector<std::string> problems_;
+  std::vector<std::string> clock_files_;
+  std::set<std::size_t> may_end_;
+  std::set<std::size_t> killed_;
+  bool stopped_ = false;
+};
+
+}  // namespace triad::chaos
