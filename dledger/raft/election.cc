@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "common/mutant.h"
 #include "dledger/raft/membership.h"
 
 namespace triad::dledger {
@@ -25,7 +26,7 @@ Election::Election(int ticks_min, int ticks_max, std::uint64_t seed)
 
 void Election::Restart() {
   elapsed_ = 0;
-  timeout_ = jitter_.Between(ticks_min_, ticks_max_);
+  timeout_ = TRIAD_MUTANT(27) ? ticks_min_ : jitter_.Between(ticks_min_, ticks_max_);
 }
 
 void Election::RestartSoon() {

@@ -131,12 +131,12 @@ void Replication::SendEntries(Progress& peer, const LeaderState& leader, Output*
 }
 
 bool Replication::SendSome(Progress& peer, const LeaderState& leader, Output* output) {
-  if (peer.next > leader.log.last() || peer.inflight_bytes >= peer.inflight_limit) return false;
-  if (!peer.replicating && peer.probe_sent) return false;
   if (!leader.log.KnowsTermAt(peer.next - 1)) {
     RequestSnapshot(peer, leader, output);
     return false;
   }
+  if (peer.next > leader.log.last() || peer.inflight_bytes >= peer.inflight_limit) return false;
+  if (!peer.replicating && peer.probe_sent) return false;
   if (peer.next < leader.log.window_first()) {
     RequestLoad(peer, leader, output);
     return false;

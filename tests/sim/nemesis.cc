@@ -136,6 +136,7 @@ void World::Crash(int n) {
   trace_.Add({.at = now_, .kind = EventKind::kCrash, .node = n, .a = power ? 1u : 0u});
   node(n).Stop();
   if (power) {
+    ++counts_.power_losses;
     node(n).disk().LosePower(nemesis_dice_);
   } else {
     node(n).disk().CrashProcess();
@@ -169,12 +170,18 @@ void World::Wipe() {
   ++counts_.wipes;
   Crash(n);
   DiskImage& image = node(n).disk().durable();
-  const std::vector<EntryRef> before = image.log;
+  const SimLog before = image.log;
   const std::uint64_t damage = nemesis_dice_.Below(3);
   trace_.Add({.at = now_, .kind = EventKind::kWipe, .node = n, .a = damage});
   // 0: everything; 1: the end of the log; 2: term and vote.
-  if (damage != 2) image.log.resize(damage == 0 ? 0 : nemesis_dice_.Below(before.size() + 1));
-  if (damage == 0) image.applied = LogIndex{0};
+  if (damage == 0) {
+    image.log = SimLog(options_.Founders());
+    image.applied = LogIndex{0};
+    image.state_hash = 0;
+  }
+  if (damage == 1) {
+    image.log.TruncateFrom(before.first() + nemesis_dice_.Below(before.size() + 1));
+  }
   if (damage != 1) image.hard_state = {};
   image.recovering = !TRIAD_MUTANT(30);
   oracle_.OnWipe(n, before);

@@ -25,7 +25,7 @@ struct Flight {
 
 class Network {
  public:
-  static constexpr int kNodesMax = 8;
+  static constexpr int kNodesMax = 10;
   static constexpr std::size_t kRemembered = 64;
 
   Network(const Options& options, std::uint64_t seed) : options_(options), dice_(seed) {}

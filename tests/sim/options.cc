@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "tests/sim/random.h"
+#include "tests/sim/sim_log.h"
 
 namespace triad::sim {
 namespace {
@@ -69,7 +70,32 @@ void DrawWork(Random& dice, Options* o) {
   if (dice.OneIn(3)) o->max_window_bytes = static_cast<std::size_t>(dice.Between(1, 600));
 }
 
+void DrawMembership(Random& dice, Options* o) {
+  if (dice.OneIn(3)) {
+    o->spares = static_cast<int>(dice.Between(1, o->voters < 7 ? 3 : 2));
+    o->member_every = dice.Between(50, 800) * kMillisecond;
+    o->fresh_recovering = dice.OneIn(2);
+  }
+  if (dice.OneIn(3)) o->purge_every = dice.Between(20, 800) * kMillisecond;
+  o->snapshot_time_max = dice.Between(1, 800) * kMillisecond;
+  if (dice.OneIn(3)) o->snapshot_fails = static_cast<std::uint32_t>(dice.Between(1, 500'000));
+  if (dice.OneIn(3)) o->snapshot_again = static_cast<std::uint32_t>(dice.Between(1, 500'000));
+  o->slow_apply = dice.OneIn(4);
+  if (o->transfer_every > 0 && dice.OneIn(3)) o->transfer_twice = 500'000;
+  if (dice.OneIn(8)) {
+    o->preferred = static_cast<int>(dice.Below(static_cast<std::uint64_t>(o->nodes())));
+    o->preferred_wait_ticks = static_cast<int>(dice.Between(5, 100));
+  }
+}
+
 }  // namespace
+
+dledger::Membership Options::Founders() const {
+  dledger::Membership membership;
+  for (int n = 0; n < voters; ++n) membership.voters.push_back(IdOf(n));
+  for (int n = voters; n < voters + learners; ++n) membership.learners.push_back(IdOf(n));
+  return membership;
+}
 
 Options OptionsOf(std::uint64_t seed) {
   Random dice(seed ^ 0x6f7074696f6e73u);
@@ -77,13 +103,14 @@ Options OptionsOf(std::uint64_t seed) {
   options.seed = seed;
   options.voters = dice.OneIn(3) ? 5 : 3;
   if (dice.OneIn(25)) options.voters = 1;
+  if (dice.OneIn(25)) options.voters = 7;
   if (options.voters == 3 && dice.OneIn(12)) options.learners = 1;
   options.fault_time = dice.Between(800, 4000) * kMillisecond;
   DrawNetwork(dice, &options);
   DrawProcesses(dice, &options);
   DrawDisk(dice, &options);
   DrawWork(dice, &options);
-  if (options.voters == 1) options.wipe_every = 0;  // its only disk: beyond the fault budget
+  DrawMembership(dice, &options);
   options.leave_one_down = options.voters > 1 && dice.OneIn(4);
   return options;
 }
@@ -91,7 +118,7 @@ Options OptionsOf(std::uint64_t seed) {
 std::string ToString(const Options& o) {
   std::ostringstream out;
   out << "seed=" << o.seed << " voters=" << o.voters << " learners=" << o.learners
-      << " fault_time=" << o.fault_time << "\n  network: drop=" << o.drop
+      << " spares=" << o.spares << " fault_time=" << o.fault_time << "\n  network: drop=" << o.drop
       << " duplicate=" << o.duplicate << " delay_max=" << o.delay_max
       << " tail_delay=" << o.tail_delay << "/" << o.tail_delay_max << " reorder=" << o.reorder
       << " replay=" << o.replay << " cut_every=" << o.cut_every << "/" << o.cut_time
@@ -105,7 +132,12 @@ std::string ToString(const Options& o) {
       << o.disk_hang_max << " load_fails=" << o.load_fails
       << "\n  work: propose_every=" << o.propose_every << " burst_max=" << o.burst_max
       << " payload_max=" << o.payload_max << " read_every=" << o.read_every
-      << " transfer_every=" << o.transfer_every << " aim_at_leader=" << o.aim_at_leader
+      << " transfer_every=" << o.transfer_every << " transfer_twice=" << o.transfer_twice
+      << " preferred=" << o.preferred << "/" << o.preferred_wait_ticks
+      << " aim_at_leader=" << o.aim_at_leader << "\n  membership: member_every=" << o.member_every
+      << " fresh_recovering=" << o.fresh_recovering << " purge_every=" << o.purge_every
+      << " snapshot_time_max=" << o.snapshot_time_max << " snapshot_fails=" << o.snapshot_fails
+      << " snapshot_again=" << o.snapshot_again << " slow_apply=" << o.slow_apply
       << "\n  core: heartbeat=" << o.heartbeat_ticks << " election=" << o.election_ticks_min << ".."
       << o.election_ticks_max << " inflight=" << o.max_inflight_bytes
       << " append=" << o.max_append_bytes << " window=" << o.max_window_bytes

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <string>
 
+#include "dledger/raft/types.h"
+
 namespace triad::sim {
 
 using Micros = std::int64_t;
@@ -18,6 +20,7 @@ struct Options {
   std::uint64_t seed = 0;
   int voters = 3;
   int learners = 0;
+  int spares = 0;         // peers that belong to nobody yet
   Micros fault_time = 0;  // then everything heals
 
   // network
@@ -59,6 +62,18 @@ struct Options {
   int payload_max = 40;
   Micros read_every = 0;
   Micros transfer_every = 0;
+  std::uint32_t transfer_twice = 0;  // of the transfers: another one at once
+  int preferred = -1;                // the peer that is to lead, if any
+  int preferred_wait_ticks = 100;
+
+  // membership, retention
+  Micros member_every = 0;
+  bool fresh_recovering = true;  // a new peer begins as one that may have forgotten
+  Micros purge_every = 0;
+  Micros snapshot_time_max = 0;
+  std::uint32_t snapshot_fails = 0;
+  std::uint32_t snapshot_again = 0;  // an old one comes once more
+  bool slow_apply = false;
 
   std::uint32_t aim_at_leader = 0;  // of the cuts, pauses and crashes
 
@@ -72,7 +87,8 @@ struct Options {
 
   bool leave_one_down = false;  // after healing a majority alone must serve
 
-  int nodes() const { return voters + learners; }
+  int nodes() const { return voters + learners + spares; }
+  dledger::Membership Founders() const;
 };
 
 Options OptionsOf(std::uint64_t seed);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "dledger/raft/membership.h"
 #include "tests/sim/trace.h"
 
 namespace triad::sim {
@@ -110,6 +111,23 @@ std::string Script::Execute(const Words& words) {
     Step(node(), dledger::TransferLeadership{.to = IdOf(node(2))});
   } else if (verb == "read") {
     Step(node(), dledger::ReadIndexRequest{.context = Number(words, "context", 1)});
+  } else if (verb == "add") {
+    Change(node(), dledger::MembershipOp::kAddLearner, node(2));
+  } else if (verb == "promote") {
+    Change(node(), dledger::MembershipOp::kPromote, node(2));
+  } else if (verb == "remove") {
+    Change(node(), dledger::MembershipOp::kRemove, node(2));
+  } else if (verb == "purge") {
+    Purge(words);
+  } else if (verb == "take") {
+    taken_ = at(node()).TakeSnapshot();
+  } else if (verb == "install") {
+    Install(node());
+  } else if (verb == "sent") {
+    Step(node(), dledger::SnapshotSent{.peer = IdOf(node(2)),
+                                       .term = at(node()).core().term(),
+                                       .ok = words.back() != "failed",
+                                       .base_index = taken_->base.first_index - 1});
   } else if (verb == "disconnect") {
     Step(node(), dledger::Disconnected{.peer = IdOf(node(2))});
   } else if (verb == "cut") {
@@ -127,13 +145,15 @@ std::string Script::Execute(const Words& words) {
 }
 
 void Script::Cluster(const Words& words) {
-  Membership membership;
   const int voters = static_cast<int>(Number(words, "voters", 3));
-  for (int n = 0; n < voters; ++n) membership.voters.push_back(IdOf(n));
-  for (int n = 0; n < voters; ++n) {
+  const int spares = static_cast<int>(Number(words, "spares", 0));
+  for (int n = 0; n < voters; ++n) founders_.voters.push_back(IdOf(n));
+  for (int n = 0; n < voters + spares; ++n) {
     CoreConfig config;
     config.self = IdOf(n);
-    config.initial_membership = membership;
+    config.initial_membership = founders_;
+    config.preferred_leader = PeerId(Value(words, "preferred"));
+    config.preferred_wait_ticks = static_cast<int>(Number(words, "wait", 1000));
     nodes_.emplace_back(n, std::move(config));
   }
 }
@@ -147,12 +167,12 @@ void Script::Boot(const Words& words) {
     image.hard_state.voted_for = PeerId(Value(words, "vote"));
     std::istringstream terms(Value(words, "log"));
     for (std::string term; std::getline(terms, term, ',');) {
-      const LogIndex index{image.log.size() + 1};
+      const LogIndex index = image.log.last() + 1;
       // The same term and index is the same entry on every peer.
       const auto number = static_cast<std::int64_t>(std::stoull(term) * 1000 + index.value());
-      const std::int64_t previous = image.log.empty() ? 0 : NumberOf(image.log.back());
-      image.log.push_back(MakeEntry(Term{std::stoull(term)}, index, dledger::EntryType::kBatch,
-                                    number, previous, 10));
+      const std::int64_t previous = image.log.NumberAt(image.log.last());
+      image.log.Append(MakeEntry(Term{std::stoull(term)}, index, dledger::EntryType::kBatch, number,
+                                 previous, std::string(10, 'x')));
     }
   }
   if (words.back() == "recovering") image.recovering = true;
@@ -173,7 +193,29 @@ void Script::Propose(int n, dledger::EntryType type) {
     Print("n" + std::to_string(n) + " does not lead");
     return;
   }
-  Step(n, dledger::Propose{.entry = at(n).NextEntry(type, 1'000'000 + next_number_++, 10)});
+  Step(n, dledger::Propose{
+              .entry = at(n).NextEntry(type, 1'000'000 + next_number_++, std::string(10, 'x'))});
+}
+
+void Script::Change(int leader, dledger::MembershipOp op, int subject) {
+  Step(leader,
+       dledger::ChangeMembership{
+           .context = static_cast<std::uint64_t>(next_number_), .op = op, .peer = IdOf(subject)});
+}
+
+// purge n0 first=5; without it: as much as may go.
+void Script::Purge(const Words& words) {
+  const int n = NodeFrom(words.at(1));
+  at(n).SyncState();
+  Output out;
+  at(n).Purge(LogIndex{Number(words, "first", at(n).MayPurgeBefore().value())}, &out);
+}
+
+// The snapshot that was taken last.
+void Script::Install(int n) {
+  CHECK(taken_.has_value()) << "take one first";
+  at(n).Stage(*taken_);
+  Step(n, dledger::InstallSnapshot{.base = taken_->base, .applied = taken_->applied});
 }
 
 void Script::SyncNode(int n) {
@@ -191,7 +233,11 @@ void Script::Crash(const Words& words) {
   } else {
     disk.CrashProcess();
   }
-  if (words.back() == "wiped") disk = SimDisk(DiskImage{});
+  if (words.back() == "wiped") {
+    DiskImage empty;
+    empty.log = SimLog(founders_);
+    disk = SimDisk(std::move(empty));
+  }
 }
 
 // deliver [from=n0] [to=n1] [kind=append]: what waits now, not what it causes.
@@ -243,6 +289,20 @@ void Script::Step(int n, const Input& input) {
                              .connection = 0,
                              .message = std::move(envelope.message)});
   }
+  PrintAnswers(n, out);
+  if (out.committed.has_value()) {
+    while (at(n).applied() < *out.committed) at(n).ApplyNext();
+  }
+  for (const dledger::LoadRequest& load : out.loads) Step(n, at(n).Load(load));
+  if (out.want_noop) Propose(n, dledger::EntryType::kNoop);
+  if (out.propose_membership.has_value()) {
+    Step(n, dledger::Propose{.entry = at(n).NextEntry(dledger::EntryType::kMembership,
+                                                      1'000'000 + next_number_++,
+                                                      EncodeMembers(*out.propose_membership))});
+  }
+}
+
+void Script::PrintAnswers(int n, const Output& out) {
   const std::string name = "n" + std::to_string(n);
   for (const dledger::ReadReady& ready : out.reads) {
     Print(name + ": read " + std::to_string(ready.context) + " at " +
@@ -251,11 +311,21 @@ void Script::Step(int n, const Input& input) {
   for (std::uint64_t context : out.reads_failed) {
     Print(name + ": read " + std::to_string(context) + " failed");
   }
-  if (out.committed.has_value()) {
-    while (at(n).applied() < *out.committed) at(n).ApplyNext();
+  for (const dledger::ChangeFate& fate : out.changes) {
+    using Outcome = dledger::ChangeFate::Outcome;
+    if (fate.outcome == Outcome::kCommitted) Print(name + ": change committed");
+    if (fate.outcome == Outcome::kUnknown) Print(name + ": change of unknown outcome");
+    if (fate.outcome == Outcome::kRefused) {
+      Print(name + ": change refused: " + std::string(dledger::Describe(fate.why)));
+    }
   }
-  for (const dledger::LoadRequest& load : out.loads) Step(n, at(n).Load(load));
-  if (out.want_noop) Propose(n, dledger::EntryType::kNoop);
+  for (const dledger::TransferFailed& failed : out.transfers_failed) {
+    Print(name + ": no transfer: " + std::string(dledger::Describe(failed.why)));
+  }
+  for (const dledger::SnapshotNeeded& needed : out.snapshots) {
+    Print(name + ": " + needed.peer.value() + " needs a snapshot");
+  }
+  if (out.snapshot_refused) Print(name + ": has no use for the snapshot");
 }
 
 std::string Script::StateOf(int n) const {
@@ -271,9 +341,18 @@ std::string Script::StateOf(int n) const {
   out << kRoles[static_cast<int>(core.role())] << " term=" << core.term();
   if (!core.leader().empty()) out << " leader=" << core.leader().value();
   if (core.recovering()) out << " recovering";
+  if (core.transferring()) out << " transferring";
+  if (!(core.membership() == founders_)) {
+    out << " members=";
+    for (const PeerId& voter : core.membership().voters) out << voter.value();
+    for (const PeerId& learner : core.membership().learners) out << "+" << learner.value();
+  }
   out << " log=";
+  if (node.log().first() > LogIndex{1}) {
+    out << "[" << node.log().base().first_index - 1 << "@" << node.log().base().term << "]";
+  }
   for (std::size_t i = 0; i < node.log().size(); ++i) {
-    out << (i == 0 ? "" : ",") << node.log()[i]->term;
+    out << (i == 0 ? "" : ",") << node.log().entries()[i]->term;
   }
   out << " durable=" << core.durable_index() << " commit=" << core.commit_index()
       << " applied=" << node.applied();

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,9 @@ class Script {
   void Crash(const Words& words);
   void Campaign(int node);
   void Propose(int node, dledger::EntryType type);
+  void Change(int leader, dledger::MembershipOp op, int subject);
+  void Purge(const Words& words);
+  void Install(int node);
   void Step(int node, const Input& input);
   bool Cut(int from, int to) const { return cuts_.contains({from, to}); }
   std::string StateOf(int node) const;
@@ -45,6 +49,10 @@ class Script {
   SimNode& at(int node) { return nodes_.at(static_cast<std::size_t>(node)); }
   const SimNode& at(int node) const { return nodes_.at(static_cast<std::size_t>(node)); }
 
+  void PrintAnswers(int node, const Output& out);
+
+  Membership founders_;
+  std::optional<Snapshot> taken_;
   std::vector<SimNode> nodes_;
   std::deque<Flight> flying_;
   std::map<std::pair<int, int>, bool> cuts_;

@@ -7,15 +7,15 @@
 namespace triad::sim {
 
 void SimDisk::ApplyLog(const StorageOp& op, std::size_t entries) {
-  if (op.truncate_from.has_value()) {
-    const auto keep = static_cast<std::size_t>(op.truncate_from->value() - 1);
-    CHECK_LE(keep, durable_.log.size());
-    durable_.log.resize(keep);
+  if (op.truncate_from.has_value()) durable_.log.TruncateFrom(*op.truncate_from);
+  if (op.reset.has_value()) {
+    const Snapshot& snapshot = staged_.at(op.token);
+    durable_.log.Reset(*op.reset, snapshot.base_number);
+    durable_.applied = snapshot.applied;
+    durable_.state_hash = snapshot.state_hash;
+    staged_.erase(op.token);
   }
-  for (std::size_t i = 0; i < entries; ++i) {
-    CHECK_EQ(op.append[i]->index.value(), durable_.log.size() + 1);
-    durable_.log.push_back(op.append[i]);
-  }
+  for (std::size_t i = 0; i < entries; ++i) durable_.log.Append(op.append[i]);
 }
 
 void SimDisk::ApplyState(const StorageOp& op) {
@@ -39,6 +39,7 @@ Token SimDisk::Complete(std::size_t count) {
 
 void SimDisk::CrashProcess() {
   if (!pending_.empty()) Complete(pending_.size());
+  staged_.clear();
 }
 
 void SimDisk::LosePower(Random& dice) {
@@ -52,6 +53,7 @@ void SimDisk::LosePower(Random& dice) {
     if (i == logs && !op.append.empty()) ApplyLog(op, dice.Below(op.append.size() + 1));
   }
   pending_.clear();
+  staged_.clear();
 }
 
 }  // namespace triad::sim

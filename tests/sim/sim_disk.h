@@ -1,21 +1,23 @@
-// SimDisk: the log and vote file of one simulated peer: what is durable, and what is on its way.
+// SimDisk: the log, vote file and synced state of one simulated peer: what is durable, and what is
+// on its way.
 //
 // Operations complete in order. A process crash keeps all of them (the page cache survives); a
 // power loss keeps any prefix of the log writes and, independently, any prefix of the term and vote
-// writes. Thread: the simulator's only one.
+// writes. A snapshot replaces log and state at once or not at all. Thread: the simulator's only
+// one.
 
 #pragma once
 
 #include <deque>
+#include <map>
 #include <utility>
-#include <vector>
 
 #include "dledger/raft/types.h"
 #include "tests/sim/random.h"
+#include "tests/sim/sim_log.h"
 
 namespace triad::sim {
 
-using dledger::EntryRef;
 using dledger::HardState;
 using dledger::StorageOp;
 using dledger::Token;
@@ -23,8 +25,9 @@ using dledger::Token;
 struct DiskImage {
   HardState hard_state;
   bool recovering = false;
-  std::vector<EntryRef> log;  // [0] is index 1
-  LogIndex applied;           // of the state machine, synced
+  SimLog log;
+  LogIndex applied;  // of the state machine, synced
+  std::uint64_t state_hash = 0;
 };
 
 class SimDisk {
@@ -36,6 +39,9 @@ class SimDisk {
   DiskImage& durable() { return durable_; }
 
   void Submit(StorageOp op) { pending_.push_back(std::move(op)); }
+  // What the operation with this token installs.
+  void Stage(Token token, Snapshot snapshot) { staged_.emplace(token, std::move(snapshot)); }
+  bool reset_pending() const { return !staged_.empty(); }
   std::size_t pending() const { return pending_.size(); }
   // Makes the oldest `count` operations durable. Returns the last one's token.
   Token Complete(std::size_t count);
@@ -49,6 +55,7 @@ class SimDisk {
 
   DiskImage durable_;
   std::deque<StorageOp> pending_;
+  std::map<Token, Snapshot> staged_;
 };
 
 }  // namespace triad::sim

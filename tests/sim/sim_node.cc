@@ -2,33 +2,10 @@
 
 #include <glog/logging.h>
 
-#include <array>
+#include <algorithm>
 #include <utility>
 
 namespace triad::sim {
-
-PeerId IdOf(int node) {
-  static const std::array<PeerId, 8> ids = {PeerId("n0"), PeerId("n1"), PeerId("n2"), PeerId("n3"),
-                                            PeerId("n4"), PeerId("n5"), PeerId("n6"), PeerId("n7")};
-  return ids.at(static_cast<std::size_t>(node));
-}
-
-int NodeOf(const PeerId& id) {
-  const std::string& name = id.value();
-  return name.size() == 2 && name[0] == 'n' ? name[1] - '0' : -1;
-}
-
-EntryRef MakeEntry(Term term, LogIndex index, dledger::EntryType type, std::int64_t number,
-                   std::int64_t previous_number, std::size_t payload_bytes) {
-  auto entry = std::make_shared<Entry>();
-  entry->term = term;
-  entry->index = index;
-  entry->type = type;
-  entry->position = PhysicalOffset{previous_number};
-  entry->store_time_ms = number;
-  entry->bytes.assign(payload_bytes, 'x');
-  return entry;
-}
 
 std::uint64_t HashOn(std::uint64_t state, const Entry& entry) {
   std::uint64_t seed = state ^ (entry.term.value() << 32) ^ entry.index.value() ^
@@ -36,28 +13,34 @@ std::uint64_t HashOn(std::uint64_t state, const Entry& entry) {
   return SplitMix(&seed);
 }
 
+SimNode::SimNode(int node, CoreConfig config) : node_(node), config_(std::move(config)) {
+  disk_.durable().log = SimLog(config_.initial_membership);
+}
+
 void SimNode::Start(std::uint64_t seed) {
   CHECK(!up());
   const DiskImage& image = disk_.durable();
   log_ = image.log;
+  staged_.reset();
   dledger::Recovered recovered;
   recovered.hard_state = image.hard_state;
-  recovered.last_index = LogIndex{log_.size()};
-  for (const EntryRef& entry : log_) {
+  recovered.first_index = log_.first();
+  recovered.base_term = log_.base().term;
+  recovered.base_membership = log_.base().membership;
+  recovered.last_index = log_.last();
+  for (const EntryRef& entry : log_.entries()) {
     if (recovered.term_runs.empty() || recovered.term_runs.back().term != entry->term) {
       recovered.term_runs.push_back({.first = entry->index, .term = entry->term});
     }
   }
+  recovered.memberships = log_.memberships();
   recovered.applied = image.applied;
   recovered.recovering = image.recovering;
   recovered.recovery_nonce = image.recovering ? (seed | 1) : 0;
-  // The state machine starts from its synced state; a damaged log may be shorter than that.
-  applied_ = std::min(image.applied, LogIndex{log_.size()});
-  state_hash_ = 0;
-  for (LogIndex i{0}; i < applied_; ++i) {
-    state_hash_ = HashOn(state_hash_, *log_[static_cast<std::size_t>(i.value())]);
-  }
+  applied_ = image.applied;
+  state_hash_ = image.state_hash;
   core_ = std::make_unique<Core>(config_, std::move(recovered), seed);
+  core_->set_membership_decoder(&DecodeMembers);
   ++incarnation_;
 }
 
@@ -66,37 +49,72 @@ void SimNode::Step(const Input& input, Output* output) {
   core_->Step(input, output);
   for (std::size_t i = before; i < output->storage.size(); ++i) {
     const StorageOp& op = output->storage[i];
-    if (op.truncate_from.has_value()) {
-      const auto keep = static_cast<std::size_t>(op.truncate_from->value() - 1);
-      CHECK_LE(keep, log_.size());
-      log_.resize(keep);
+    if (op.truncate_from.has_value()) log_.TruncateFrom(*op.truncate_from);
+    if (op.reset.has_value()) {
+      CHECK(staged_.has_value());
+      log_.Reset(*op.reset, staged_->base_number);
+      applied_ = staged_->applied;
+      state_hash_ = staged_->state_hash;
+      disk_.Stage(op.token, *std::exchange(staged_, std::nullopt));
     }
-    log_.insert(log_.end(), op.append.begin(), op.append.end());
+    for (const EntryRef& entry : op.append) log_.Append(entry);
   }
+  staged_.reset();
 }
 
-EntryRef SimNode::NextEntry(dledger::EntryType type, std::int64_t number, std::size_t bytes) const {
-  const std::int64_t previous = log_.empty() ? 0 : NumberOf(log_.back());
-  return MakeEntry(core_->term(), LogIndex{log_.size() + 1}, type, number, previous, bytes);
+EntryRef SimNode::NextEntry(dledger::EntryType type, std::int64_t number, std::string bytes) const {
+  return MakeEntry(core_->term(), log_.last() + 1, type, number, log_.NumberAt(log_.last()),
+                   std::move(bytes));
 }
 
 dledger::Loaded SimNode::Load(const dledger::LoadRequest& request) const {
   dledger::Loaded loaded{
       .peer = request.peer, .term = request.term, .from = request.from, .entries = {}};
   std::size_t bytes = 0;
-  for (LogIndex index = request.from; index < request.to && index.value() <= log_.size(); ++index) {
-    const EntryRef& entry = log_[static_cast<std::size_t>(index.value() - 1)];
-    if (!loaded.entries.empty() && bytes + entry->size() > request.max_bytes) break;
-    bytes += entry->size();
-    loaded.entries.push_back(entry);
+  for (LogIndex index = request.from; index < request.to; ++index) {
+    const EntryRef* entry = log_.Find(index);
+    if (entry == nullptr) break;
+    if (!loaded.entries.empty() && bytes + (*entry)->size() > request.max_bytes) break;
+    bytes += (*entry)->size();
+    loaded.entries.push_back(*entry);
   }
   return loaded;
 }
 
 void SimNode::ApplyNext() {
-  CHECK_LT(applied_.value(), log_.size());
-  state_hash_ = HashOn(state_hash_, *log_[static_cast<std::size_t>(applied_.value())]);
+  const EntryRef* entry = log_.Find(applied_ + 1);
+  CHECK(entry != nullptr);
+  state_hash_ = HashOn(state_hash_, **entry);
   ++applied_;
+}
+
+void SimNode::SyncState() {
+  if (disk_.reset_pending()) return;  // the state on the disk is still the one that goes
+  disk_.durable().applied = applied_;
+  disk_.durable().state_hash = state_hash_;
+}
+
+Snapshot SimNode::TakeSnapshot() const {
+  return Snapshot{.base = log_.base(),
+                  .base_number = log_.base_number(),
+                  .applied = applied_,
+                  .state_hash = state_hash_};
+}
+
+LogIndex SimNode::MayPurgeBefore() const {
+  if (disk_.reset_pending()) return log_.first();
+  const LogIndex safe =
+      std::min({disk_.durable().applied, core_->commit_index(), core_->durable_index()});
+  return std::max(log_.first(), safe + 1);
+}
+
+void SimNode::Purge(LogIndex first, Output* output) {
+  CHECK(first <= MayPurgeBefore());
+  const LogBase base = core_->BaseAt(first);
+  disk_.durable().log.PurgeBefore(first);
+  log_.PurgeBefore(first);
+  CHECK(base == log_.base()) << "the core knows another base";
+  Step(dledger::Purged{.first_index = first}, output);
 }
 
 }  // namespace triad::sim

@@ -1,6 +1,8 @@
 // sim_raft: runs schedules of the Raft core against the oracle.
 //
-//   sim_raft [--schedules N] [--seed S] [--trace] [--determinism] [--seeds-file F]
+//   sim_raft [--schedules N] [--seed S] [--trace] [--off FAULT,...] [--fault-time MICROSECONDS]
+//   sim_raft --seed S --minimize      which faults the failure needs
+//   sim_raft --determinism --schedules N | --seeds-file F | --exhaustive [--states N]
 //   sim_raft_mutants --mutant M | --all-mutants [--table F]
 //
 // Without --seed the base seed is fresh and printed. Exit 0: clean (with a mutant: it was caught).
@@ -19,6 +21,8 @@
 #include <string>
 
 #include "common/mutant.h"
+#include "tests/sim/explorer.h"
+#include "tests/sim/minimize.h"
 #include "tests/sim/world.h"
 
 namespace triad::sim {
@@ -36,6 +40,11 @@ struct Arguments {
   std::optional<std::uint64_t> seed;
   bool trace = false;
   bool determinism = false;
+  bool minimize = false;
+  bool exhaustive = false;
+  std::uint64_t states = 20000;
+  std::string off;
+  Micros fault_time = 0;
   std::string seeds_file;
   int mutant = 0;
   bool all_mutants = false;
@@ -54,6 +63,16 @@ bool Parse(int argc, char** argv, Arguments* out) {
       out->trace = true;
     } else if (flag == "--determinism") {
       out->determinism = true;
+    } else if (flag == "--minimize") {
+      out->minimize = true;
+    } else if (flag == "--exhaustive") {
+      out->exhaustive = true;
+    } else if (flag == "--states") {
+      out->states = std::strtoull(value().c_str(), nullptr, 10);
+    } else if (flag == "--off") {
+      out->off = value();
+    } else if (flag == "--fault-time") {
+      out->fault_time = std::atoll(value().c_str());
     } else if (flag == "--seeds-file") {
       out->seeds_file = value();
     } else if (flag == "--mutant") {
@@ -70,14 +89,24 @@ bool Parse(int argc, char** argv, Arguments* out) {
   return true;
 }
 
+Options OptionsFor(const Arguments& arguments, std::uint64_t seed) {
+  Options options = OptionsOf(seed);
+  std::istringstream names(arguments.off);
+  for (std::string name; std::getline(names, name, ',');) {
+    LOG_IF(FATAL, !TurnOff(name, &options)) << "no such fault: " << name;
+  }
+  if (arguments.fault_time > 0) options.fault_time = arguments.fault_time;
+  return options;
+}
+
 std::uint64_t FreshSeed() {
   std::random_device device;
   return (static_cast<std::uint64_t>(device()) << 20) ^ device();
 }
 
 // Runs one schedule; prints the failure block when it fails.
-bool RunOne(std::uint64_t seed, bool trace, Counts* counts, std::uint64_t* hash) {
-  World world(OptionsOf(seed), trace);
+bool RunOptions(const Options& options, bool trace, Counts* counts, std::uint64_t* hash) {
+  World world(options, trace);
   g_world = &world;
   const bool clean = world.Run();
   if (!clean) std::cout << world.Report() << std::flush;
@@ -87,24 +116,72 @@ bool RunOne(std::uint64_t seed, bool trace, Counts* counts, std::uint64_t* hash)
   return clean;
 }
 
+bool RunOne(std::uint64_t seed, bool trace, Counts* counts, std::uint64_t* hash) {
+  return RunOptions(OptionsOf(seed), trace, counts, hash);
+}
+
+bool RunsClean(const Options& options) {
+  Counts counts;
+  std::uint64_t hash = 0;
+  return RunOptions(options, false, &counts, &hash);
+}
+
 void PrintCounts(std::uint64_t schedules, const Counts& c, double seconds) {
-  std::cout << "schedules=" << schedules << " steps=" << c.steps << " seconds=" << seconds
-            << " steps_per_second="
+  std::cout << "schedules=" << schedules << " seconds=" << seconds << " steps_per_second="
             << static_cast<std::uint64_t>(static_cast<double>(c.steps) / std::max(seconds, 1e-9))
-            << "\n  proposals=" << c.proposals << " committed=" << c.committed
-            << " reads=" << c.reads << " elections=" << c.elections << " crashes=" << c.crashes
-            << " wipes=" << c.wipes << " recoveries=" << c.recoveries
-            << " transfers=" << c.transfers << " cuts=" << c.cuts << " pauses=" << c.pauses
-            << " disconnects=" << c.disconnects << "\n";
+            << "\n ";
+  for (const CountName& name : CountNames()) std::cout << " " << name.name << "=" << c.*name.count;
+  std::cout << "\n";
+}
+
+// A fault that hardly ever fired has tested nothing. Few schedules prove nothing about that.
+bool CountsReachFloors(std::uint64_t schedules, const Counts& c) {
+  if (schedules < 1000) return true;
+  bool all = true;
+  for (const CountName& name : CountNames()) {
+    const std::uint64_t floor = name.floor * schedules / 20000;
+    if (c.*name.count >= floor) continue;
+    std::cout << "TOO FEW: " << name.name << "=" << c.*name.count << ", the floor for " << schedules
+              << " schedules is " << floor << "\n";
+    all = false;
+  }
+  return all;
 }
 
 // Returns the schedule (from 1) that failed, 0 when all were clean.
-std::uint64_t RunMany(std::uint64_t base, std::uint64_t schedules, bool trace, Counts* counts) {
+std::uint64_t RunMany(const Arguments& arguments, std::uint64_t base, std::uint64_t schedules,
+                      Counts* counts) {
   for (std::uint64_t i = 0; i < schedules; ++i) {
     std::uint64_t hash = 0;
-    if (!RunOne(base + i, trace, counts, &hash)) return i + 1;
+    if (!RunOptions(OptionsFor(arguments, base + i), arguments.trace, counts, &hash)) return i + 1;
   }
   return 0;
+}
+
+int RunMinimize(const Arguments& arguments, std::uint64_t seed) {
+  const std::string command = Minimize(OptionsFor(arguments, seed), &RunsClean);
+  if (command.empty()) {
+    std::cout << "seed " << seed << " runs clean\n";
+    return 0;
+  }
+  std::cout << "still fails: sim_raft " << command << "\n";
+  return 1;
+}
+
+int RunExhaustive(std::uint64_t states_min) {
+  bool is_enough = true;
+  for (const bool from_leader : {false, true}) {
+    const Exploration result = Explore(from_leader, states_min / 2);
+    std::cout << (from_leader ? "from a leader: " : "from empty peers: ") << result.states
+              << " states in " << result.steps << " steps, all orders of " << result.depth
+              << " events" << (result.is_whole ? ", nothing left" : "") << "\n";
+    if (!result.violation.empty()) {
+      std::cout << "==== sim_raft: " << result.violation << "\n";
+      return 1;
+    }
+    is_enough = is_enough && (result.is_whole || result.states >= states_min / 2);
+  }
+  return is_enough ? 0 : 1;
 }
 
 int RunDeterminism(std::uint64_t base, std::uint64_t schedules) {
@@ -144,7 +221,7 @@ int RunSeedsFile(const std::string& path, bool trace) {
 
 #ifdef TRIAD_MUTANTS
 
-constexpr std::array<std::pair<int, const char*>, 11> kMutants = {{
+constexpr std::array<std::pair<int, const char*>, 19> kMutants = {{
     {1, "acknowledges before fsync"},
     {2, "vote not persisted"},
     {3, "term persisted, vote lost (two writes)"},
@@ -155,6 +232,14 @@ constexpr std::array<std::pair<int, const char*>, 11> kMutants = {{
     {8, "truncates below commit"},
     {9, "leader counts itself before its own write"},
     {10, "stale append-ack of an earlier term accepted"},
+    {11, "membership change before the first commit of the term"},
+    {12, "two membership changes in flight"},
+    {13, "removed node still counts"},
+    {14, "membership not reverted on truncate"},
+    {19, "snapshot installed over a newer log"},
+    {27, "election timer not randomised"},
+    {28, "transfer to a peer that has not caught up"},
+    {29, "a change refused that is committed later"},
     {30, "restarts with an empty disk under its old id and votes"},
 }};
 
@@ -175,10 +260,9 @@ Caught Hunt(int mutant, std::uint64_t base, std::uint64_t schedules) {
     dup2(ends[1], STDERR_FILENO);
     close(ends[0]);
     active_mutant = mutant;
-    Counts counts;
     for (std::uint64_t i = 0; i < schedules; ++i) {
       std::cout << "schedule " << i + 1 << "\n";
-      if (RunMany(base + i, 1, false, &counts) != 0) _exit(3);
+      if (!RunsClean(OptionsOf(base + i))) _exit(3);
     }
     _exit(0);
   }
@@ -247,15 +331,19 @@ int Main(int argc, char** argv) {
     return 2;
   }
 #endif
+  if (arguments.minimize) return RunMinimize(arguments, base);
+  if (arguments.exhaustive) return RunExhaustive(arguments.states);
   if (arguments.determinism) return RunDeterminism(base, arguments.schedules);
   if (!arguments.seeds_file.empty()) return RunSeedsFile(arguments.seeds_file, arguments.trace);
   Counts counts;
   const auto start = std::chrono::steady_clock::now();
-  const std::uint64_t failed = RunMany(base, arguments.schedules, arguments.trace, &counts);
+  const std::uint64_t failed = RunMany(arguments, base, arguments.schedules, &counts);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   PrintCounts(failed == 0 ? arguments.schedules : failed, counts, took.count());
   if (failed != 0) std::cout << "FAILED in schedule " << failed << "\n";
-  return failed == 0 ? 0 : 1;
+  const bool is_enough =
+      failed != 0 || !arguments.off.empty() || CountsReachFloors(arguments.schedules, counts);
+  return failed == 0 && is_enough ? 0 : 1;
 }
 
 }  // namespace

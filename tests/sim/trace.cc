@@ -8,10 +8,11 @@ namespace triad::sim {
 namespace {
 
 std::string_view NameOf(EventKind kind) {
-  static constexpr std::array<std::string_view, 19> names = {
-      "tick", "deliver",  "disk-done",    "storage-done", "loaded",  "propose", "noop",
-      "read", "transfer", "disconnected", "restart",      "nemesis", "send",    "crash",
-      "wipe", "commit",   "role",         "cut",          "heal"};
+  static constexpr std::array<std::string_view, 24> names = {
+      "tick", "deliver", "disk-done", "storage-done", "loaded",        "propose",
+      "noop", "read",    "transfer",  "disconnected", "restart",       "nemesis",
+      "send", "crash",   "wipe",      "commit",       "role",          "cut",
+      "heal", "change",  "purge",     "snapshot",     "snapshot-sent", "fate"};
   return names[static_cast<std::size_t>(kind)];
 }
 

@@ -34,6 +34,11 @@ enum class EventKind : std::uint8_t {
   kRole,
   kCut,
   kHeal,
+  kChange,
+  kPurge,
+  kSnapshot,
+  kSnapshotSent,
+  kFate,
 };
 
 struct TraceEvent {

@@ -3,6 +3,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <array>
 #include <sstream>
 #include <utility>
 
@@ -13,25 +14,20 @@ namespace {
 
 constexpr std::uint64_t kFullScanEvery = 1000;
 
-Membership MembershipOf(const Options& options) {
-  Membership membership;
-  for (int n = 0; n < options.voters; ++n) membership.voters.push_back(IdOf(n));
-  for (int n = options.voters; n < options.nodes(); ++n) membership.learners.push_back(IdOf(n));
-  return membership;
-}
-
 std::vector<SimNode> MakeNodes(const Options& options) {
   std::vector<SimNode> nodes;
   for (int n = 0; n < options.nodes(); ++n) {
     CoreConfig config;
     config.self = IdOf(n);
-    config.initial_membership = MembershipOf(options);
+    config.initial_membership = options.Founders();
     config.heartbeat_ticks = options.heartbeat_ticks;
     config.election_ticks_min = options.election_ticks_min;
     config.election_ticks_max = options.election_ticks_max;
     config.max_inflight_bytes = options.max_inflight_bytes;
     config.max_append_bytes = options.max_append_bytes;
     config.max_window_bytes = options.max_window_bytes;
+    if (options.preferred >= 0) config.preferred_leader = IdOf(options.preferred);
+    config.preferred_wait_ticks = options.preferred_wait_ticks;
     nodes.emplace_back(n, std::move(config));
   }
   return nodes;
@@ -39,19 +35,46 @@ std::vector<SimNode> MakeNodes(const Options& options) {
 
 }  // namespace
 
+std::span<const CountName> CountNames() {
+  static constexpr std::array<CountName, 32> names = {{
+      {"steps", &Counts::steps, 10'000'000},
+      {"proposals", &Counts::proposals, 500'000},
+      {"committed", &Counts::committed, 500'000},
+      {"reads", &Counts::reads, 50'000},
+      {"elections", &Counts::elections, 20'000},
+      {"crashes", &Counts::crashes, 20'000},
+      {"power_losses", &Counts::power_losses, 10'000},
+      {"wipes", &Counts::wipes, 500},
+      {"recoveries", &Counts::recoveries, 500},
+      {"transfers", &Counts::transfers, 2'000},
+      {"transfers_failed", &Counts::transfers_failed, 500},
+      {"cuts", &Counts::cuts, 10'000},
+      {"pauses", &Counts::pauses, 4'000},
+      {"disconnects", &Counts::disconnects, 5'000},
+      {"drops", &Counts::drops, 200'000},
+      {"duplicates", &Counts::duplicates, 50'000},
+      {"replays", &Counts::replays, 50'000},
+      {"disk_hangs", &Counts::disk_hangs, 2'000},
+      {"failed_loads", &Counts::failed_loads, 1'000},
+      {"changes", &Counts::changes, 10'000},
+      {"learners_added", &Counts::learners_added, 2'000},
+      {"promotions", &Counts::promotions, 1'000},
+      {"removals", &Counts::removals, 1'000},
+      {"leaders_removed", &Counts::leaders_removed, 100},
+      {"dead_removed", &Counts::dead_removed, 100},
+      {"changes_refused", &Counts::changes_refused, 1'000},
+      {"changes_unknown", &Counts::changes_unknown, 20},
+      {"memberships_truncated", &Counts::memberships_truncated, 5},
+      {"purges", &Counts::purges, 5'000},
+      {"snapshots_installed", &Counts::snapshots_installed, 500},
+      {"snapshots_refused", &Counts::snapshots_refused, 50},
+      {"snapshots_failed", &Counts::snapshots_failed, 50},
+  }};
+  return names;
+}
+
 void Counts::Add(const Counts& other) {
-  steps += other.steps;
-  proposals += other.proposals;
-  committed += other.committed;
-  reads += other.reads;
-  elections += other.elections;
-  crashes += other.crashes;
-  wipes += other.wipes;
-  recoveries += other.recoveries;
-  transfers += other.transfers;
-  cuts += other.cuts;
-  pauses += other.pauses;
-  disconnects += other.disconnects;
+  for (const CountName& name : CountNames()) this->*name.count += other.*name.count;
 }
 
 World::World(const Options& options, bool print)
@@ -69,9 +92,10 @@ World::World(const Options& options, bool print)
     if (options_.skewed_clocks) {
       peer(n).tick_every = nemesis_dice_.Between(5 * kMillisecond, 20 * kMillisecond);
     }
-    OnRestart(n);
+    if (n < options_.voters + options_.learners) OnRestart(n);
   }
   ScheduleWork();
+  ScheduleMembers();
   ScheduleNemesis();
 }
 
@@ -124,6 +148,7 @@ void World::Dispatch(const Event& event) {
       Push(now_ + peer(event.node).tick_every, EventKind::kTick, event.node, event.detail);
       trace_.Add({.at = now_, .kind = EventKind::kTick, .node = event.node});
       StepNode(event.node, dledger::Tick{});
+      if (node(event.node).up()) oracle_.OnTicked(event.node);
       return;
     case EventKind::kDeliver: return Deliver(event);
     case EventKind::kDiskDone: return OnDiskDone(event);
@@ -147,6 +172,10 @@ void World::Dispatch(const Event& event) {
     case EventKind::kPropose: return Propose();
     case EventKind::kRead: return Read();
     case EventKind::kTransfer: return Transfer();
+    case EventKind::kChange: return ChangeMembers();
+    case EventKind::kPurge: return Purge();
+    case EventKind::kSnapshot: return OnSnapshot(event);
+    case EventKind::kSnapshotSent: return OnSnapshotSent(event);
     case EventKind::kNemesis:
       if (!healed_) Nemesis(event.detail);
       return;
@@ -170,6 +199,7 @@ void World::Deliver(const Event& event) {
 }
 
 void World::Replay(Flight old, Micros within) {
+  ++counts_.replays;
   old.connection = network_.connection(old.from, old.to);
   const int to = old.to;
   Push(now_ + network_.dice().Between(1, within), EventKind::kDeliver, to, 0,
@@ -196,13 +226,20 @@ void World::StepNode(int n, const Input& input) {
   ++counts_.steps;
   const Role role_before = node(n).core().role();
   const bool was_recovering = node(n).core().recovering();
+  const std::size_t members_before = node(n).log().memberships().size();
   output_.Clear();
   node(n).Step(input, &output_);
+  const bool cuts = std::any_of(output_.storage.begin(), output_.storage.end(),
+                                [](const StorageOp& op) { return op.truncate_from.has_value(); });
+  if (cuts && node(n).log().memberships().size() < members_before) ++counts_.memberships_truncated;
   if (was_recovering && !node(n).core().recovering()) ++counts_.recoveries;
+  propose_members_.reset();
   Handle(n, role_before);
   if (crash_now_.has_value()) {
     crash_now_.reset();
     Crash(n);
+  } else if (propose_members_.has_value()) {
+    ProposeMembers(n, *std::exchange(propose_members_, std::nullopt));
   }
   if (counts_.steps % kFullScanEvery == 0) oracle_.FullScan();
 }
@@ -212,6 +249,7 @@ void World::StepNode(int n, const Input& input) {
 void World::Handle(int n, Role role_before) {
   const bool sends_first = !output_.messages.empty() && disk_dice_.OneIn(2);
   for (const StorageOp& op : output_.storage) oracle_.OnStorage(n, op, role_before);
+  counts_.transfers_failed += output_.transfers_failed.size();
   if (output_.soft.has_value()) {
     const dledger::SoftState& soft = *output_.soft;
     trace_.Add({.at = now_,
@@ -226,6 +264,7 @@ void World::Handle(int n, Role role_before) {
     }
   }
   oracle_.OnStepped(n);
+  for (const dledger::ChangeFate& fate : output_.changes) OnFate(n, fate);
   std::size_t until_crash = SIZE_MAX;
   if (!healed_ && nemesis_dice_.Chance(options_.crash_in_step)) {
     until_crash = nemesis_dice_.Below(output_.messages.size() + output_.storage.size() + 1);
@@ -248,7 +287,10 @@ void World::Handle(int n, Role role_before) {
   if (crash_now_.has_value()) return;
   for (const dledger::LoadRequest& request : output_.loads) {
     loads_.push_back(node(n).Load(request));
-    if (!healed_ && disk_dice_.Chance(options_.load_fails)) loads_.back().entries.clear();
+    if (!healed_ && disk_dice_.Chance(options_.load_fails)) {
+      ++counts_.failed_loads;
+      loads_.back().entries.clear();
+    }
     Push(now_ + disk_dice_.Between(20, 3000), EventKind::kLoaded, n, node(n).incarnation() << 32,
          static_cast<std::uint32_t>(loads_.size() - 1));
   }
@@ -257,6 +299,8 @@ void World::Handle(int n, Role role_before) {
     oracle_.OnReadReady(n, ready);
     ++counts_.reads;
   }
+  for (const dledger::SnapshotNeeded& needed : output_.snapshots) SendSnapshot(n, needed);
+  propose_members_ = output_.propose_membership;
   if (output_.want_noop) {
     Push(now_ + client_dice_.Between(0, 2000), EventKind::kNoop, n,
          (node(n).incarnation() << 32) | node(n).core().term().value());
@@ -265,7 +309,10 @@ void World::Handle(int n, Role role_before) {
 
 void World::Apply(int n, LogIndex upto) {
   trace_.Add({.at = now_, .kind = EventKind::kCommit, .node = n, .a = upto.value()});
+  // A slow one stops before the end and goes on next time.
+  const bool is_slow = options_.slow_apply && !healed_ && disk_dice_.OneIn(2);
   while (node(n).applied() < upto) {
+    if (is_slow && disk_dice_.OneIn(3)) break;
     node(n).ApplyNext();
     oracle_.OnApplied(n);
     if (oracle_.violation().has_value()) return;
@@ -284,6 +331,7 @@ void World::StartDisk(int n) {
   peer(n).disk_batch = node(n).disk().pending();
   Micros latency = disk_dice_.Between(50, healed_ ? 500 : options_.disk_latency_max);
   if (!healed_ && disk_dice_.Chance(options_.disk_hang)) {
+    ++counts_.disk_hangs;
     latency += disk_dice_.Between(0, options_.disk_hang_max);
   }
   Push(now_ + latency, EventKind::kDiskDone, n, node(n).incarnation() << 32);
@@ -305,7 +353,9 @@ void World::Emit(int n, const dledger::Envelope& envelope) {
   const int to = NodeOf(envelope.to);
   oracle_.OnSend(n, envelope);
   const Network::Arrivals arrivals = network_.Send(n, to, now_);
+  if (arrivals.count == 2) ++counts_.duplicates;
   if (arrivals.count == 0) {
+    ++counts_.drops;
     trace_.Add({.at = now_, .kind = EventKind::kCut, .node = n, .peer = to});
   }
   for (int i = 0; i < arrivals.count; ++i) {
@@ -352,9 +402,12 @@ std::string World::Report() const {
       << oracle_.committed() << ", trace " << trace_.hash() << "\n";
   for (const SimNode& n : nodes_) {
     const DiskImage& image = n.disk().durable();
+    if (n.incarnation() == 0) continue;
     out << "n" << n.node() << (n.up() ? " up" : " down") << " disk: term=" << image.hard_state.term
-        << " voted=" << image.hard_state.voted_for.value() << " entries=" << image.log.size()
-        << (image.recovering ? " recovering" : "") << " pending=" << n.disk().pending();
+        << " voted=" << image.hard_state.voted_for.value() << " log=[" << image.log.first() << ","
+        << image.log.last() << "] members=" << EncodeMembers(image.log.membership())
+        << "applied=" << image.applied << (image.recovering ? " recovering" : "")
+        << " pending=" << n.disk().pending();
     if (n.up()) {
       const Core& core = n.core();
       out << "; core: role=" << static_cast<int>(core.role()) << " term=" << core.term()

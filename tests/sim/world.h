@@ -6,10 +6,13 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <queue>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,14 +31,43 @@ struct Counts {
   std::uint64_t reads = 0;
   std::uint64_t elections = 0;
   std::uint64_t crashes = 0;
+  std::uint64_t power_losses = 0;
   std::uint64_t wipes = 0;
   std::uint64_t recoveries = 0;
   std::uint64_t transfers = 0;
+  std::uint64_t transfers_failed = 0;
   std::uint64_t cuts = 0;
   std::uint64_t pauses = 0;
   std::uint64_t disconnects = 0;
+  std::uint64_t drops = 0;
+  std::uint64_t duplicates = 0;
+  std::uint64_t replays = 0;
+  std::uint64_t disk_hangs = 0;
+  std::uint64_t failed_loads = 0;
+  std::uint64_t changes = 0;  // asked for
+  std::uint64_t learners_added = 0;
+  std::uint64_t promotions = 0;
+  std::uint64_t removals = 0;
+  std::uint64_t leaders_removed = 0;
+  std::uint64_t dead_removed = 0;
+  std::uint64_t changes_refused = 0;
+  std::uint64_t changes_unknown = 0;
+  std::uint64_t memberships_truncated = 0;
+  std::uint64_t purges = 0;
+  std::uint64_t snapshots_installed = 0;
+  std::uint64_t snapshots_refused = 0;
+  std::uint64_t snapshots_failed = 0;
+
   void Add(const Counts& other);
 };
+// Each counter, and how many of it 20,000 schedules must bring about: a fault that never fires
+// tests nothing.
+struct CountName {
+  const char* name;
+  std::uint64_t Counts::*count;
+  std::uint64_t floor;
+};
+std::span<const CountName> CountNames();
 
 class World {
  public:
@@ -97,6 +129,18 @@ class World {
   void Heal();
   bool IsWell();
 
+  // ---- world_members.cc: memberships, snapshots, retention ----
+  void ScheduleMembers();
+  void ChangeMembers();
+  dledger::ChangeMembership PickChange(const Membership& membership);
+  void Change(int node, const dledger::ChangeMembership& change);
+  void ProposeMembers(int node, const Membership& membership);
+  void OnFate(int node, const dledger::ChangeFate& fate);
+  void Purge();
+  void SendSnapshot(int node, const dledger::SnapshotNeeded& needed);
+  void OnSnapshot(const Event& event);
+  void OnSnapshotSent(const Event& event);
+
   // ---- nemesis.cc ----
   void ScheduleNemesis();
   void Nemesis(std::uint64_t which);
@@ -116,6 +160,16 @@ class World {
   const SimNode& node(int n) const { return nodes_[static_cast<std::size_t>(n)]; }
   Peer& peer(int n) { return peers_[static_cast<std::size_t>(n)]; }
 
+  struct SnapshotFlight {
+    int from = 0;
+    int to = 0;
+    std::uint64_t from_incarnation = 0;
+    Term term;
+    bool ok = false;
+    bool again = false;  // an old one: nobody waits for its answer
+    Snapshot snapshot;
+  };
+
   const Options options_;
   Trace trace_;
   Micros now_ = 0;
@@ -132,10 +186,15 @@ class World {
   std::vector<Flight> flights_;
   std::vector<std::uint32_t> free_flights_;
   std::vector<dledger::Loaded> loads_;
+  std::deque<SnapshotFlight> snapshots_;  // references stay good
   Output output_;
   std::optional<int> crash_now_;  // after the current step
   std::int64_t next_number_ = 1;
   std::uint64_t next_read_ = 1;
+  std::uint64_t next_change_ = 1;
+  std::map<std::uint64_t, dledger::ChangeMembership> changes_;
+  std::optional<Membership> propose_members_;  // after the current step
+  std::uint64_t change_now_ = 0;               // the change that asks for it
   int left_down_ = -1;
   LogIndex goal_;  // after healing: commit this everywhere
   Micros goal_at_ = 0;

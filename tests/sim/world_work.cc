@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "dledger/raft/membership.h"
 #include "tests/sim/world.h"
 
 namespace triad::sim {
@@ -30,7 +31,7 @@ int World::PickLeader(bool ready) {
 void World::ProposeOn(int n, dledger::EntryType type, std::size_t bytes) {
   ++counts_.proposals;
   ReplayAckTo(n);
-  EntryRef entry = node(n).NextEntry(type, next_number_++, bytes);
+  EntryRef entry = node(n).NextEntry(type, next_number_++, std::string(bytes, 'x'));
   trace_.Add({.at = now_,
               .kind = EventKind::kPropose,
               .node = n,
@@ -82,7 +83,13 @@ void World::Transfer() {
   const int to = static_cast<int>(client_dice_.Below(nodes_.size() + 1));
   ++counts_.transfers;
   trace_.Add({.at = now_, .kind = EventKind::kTransfer, .node = n, .peer = to});
-  StepNode(n, dledger::TransferLeadership{.to = to < options_.nodes() ? IdOf(to) : PeerId()});
+  const dledger::TransferLeadership transfer{.to = to < options_.nodes() ? IdOf(to) : PeerId(),
+                                             .context = counts_.transfers};
+  StepNode(n, transfer);
+  if (!client_dice_.Chance(options_.transfer_twice) || !node(n).up()) return;
+  StepNode(n, dledger::TransferLeadership{
+                  .to = IdOf(static_cast<int>(client_dice_.Below(nodes_.size()))),
+                  .context = ++counts_.transfers});
 }
 
 void World::Heal() {
@@ -90,20 +97,19 @@ void World::Heal() {
   now_ = std::max(now_, options_.fault_time);
   trace_.Add({.at = now_, .kind = EventKind::kHeal});
   network_.Heal();
-  const bool anyone_recovering = std::any_of(
-      nodes_.begin(), nodes_.end(), [](const SimNode& n) { return n.disk().durable().recovering; });
-  if (options_.leave_one_down && !anyone_recovering) {
-    left_down_ = static_cast<int>(nemesis_dice_.Below(static_cast<std::uint64_t>(options_.voters)));
+  const int chosen = static_cast<int>(nemesis_dice_.Below(nodes_.size()));
+  if (options_.leave_one_down && oracle_.MayStayDown(chosen)) {
+    left_down_ = chosen;
     if (node(left_down_).up()) Crash(left_down_);
   }
   for (int n = 0; n < options_.nodes(); ++n) {
     peer(n).paused_until = 0;
     peer(n).tick_every = dledger::kTickMs * kMillisecond;
-    if (n != left_down_ && !node(n).up()) OnRestart(n);
+    if (n != left_down_ && !node(n).up() && node(n).incarnation() > 0) OnRestart(n);
   }
 }
 
-// One leader, an entry proposed after healing applied by everybody, nobody recovering.
+// One leader, an entry proposed after healing applied by all members, none of them recovering.
 bool World::IsWell() {
   if (goal_ == LogIndex{0} || oracle_.committed() < goal_) {
     // The leader that took it may have lost its place: take another.
@@ -112,9 +118,10 @@ bool World::IsWell() {
   }
   int leaders = 0;
   for (int n = 0; n < options_.nodes(); ++n) {
-    if (n == left_down_) continue;
+    const bool is_member = dledger::IsMember(oracle_.committed_membership(), IdOf(n));
+    if (node(n).up() && node(n).core().role() == Role::kLeader) ++leaders;
+    if (n == left_down_ || !is_member) continue;
     if (!node(n).up() || node(n).core().recovering() || node(n).applied() < goal_) return false;
-    if (node(n).core().role() == Role::kLeader) ++leaders;
   }
   return leaders == 1;
 }
