@@ -368,6 +368,7 @@ void Broker::Parts::Stop() {
   if (std::exchange(stopped, true)) return;
   if (registration) registration->Stop(kUnregisterTimeout);
   if (gate) gate->Stop();
+  if (long_polling) long_polling->WakeAll();  // the server waits for their answers
   if (server) server->Stop(kServerGrace);
   if (delays) delays->Stop();
   // Whoever may still submit ends before the store, which then answers what waits.

@@ -280,7 +280,7 @@ Status Admin::DeleteTopic(const std::string& topic, const std::string& cluster) 
 
 Status Admin::UpdateGroup(const GroupSettings& group, const std::string& cluster,
                           const std::string& broker_address) {
-  TRIAD_RETURN_IF_ERROR(CheckName("group", group.name, 255));
+  TRIAD_RETURN_IF_ERROR(CheckName("group", group.name, kMaxGroupBytes));
   remoting::SubscriptionGroupConfigBody body;
   body.group_name = group.name;
   body.consume_enable = group.consume_enable;

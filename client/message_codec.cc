@@ -1,11 +1,11 @@
 #include "client/message_codec.h"
 
 #include <arpa/inet.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <array>
 
+#include "client/compression.h"
 #include "common/java_crc32.h"
 
 namespace triad::client {
@@ -103,18 +103,6 @@ void FillFromProperties(ReceivedMessage* message) {
   if (!original.empty() && message->topic.starts_with(kRetryPrefix)) message->topic = original;
 }
 
-Status UnpackBody(std::string_view body, ReceivedMessage* message) {
-  const std::int32_t type = message->sys_flag & kCompressionTypeMask;
-  if ((message->sys_flag & kCompressed) == 0 || (type != 0 && type != 0x300)) {
-    message->body = std::string(body);  // plain, or packed with what this client does not know
-    return Status::Ok();
-  }
-  Result<std::string> plain = Inflate(body);
-  if (!plain.ok()) return plain.status();
-  message->body = std::move(*plain);
-  return Status::Ok();
-}
-
 Status DecodeRecord(std::string_view record, const std::string& broker_name,
                     ReceivedMessage* message) {
   RecordReader in(record);
@@ -150,7 +138,10 @@ Status DecodeRecord(std::string_view record, const std::string& broker_name,
   message->offset_message_id = OffsetMessageId(store_ip, store_port, message->physical_offset);
   message->properties = ParseProperties(properties);
   FillFromProperties(message);
-  return UnpackBody(body, message);
+  Result<std::string> plain = Unpack(message->sys_flag, body);
+  if (!plain.ok()) return plain.status();
+  message->body = std::move(*plain);
+  return Status::Ok();
 }
 
 }  // namespace
@@ -277,36 +268,6 @@ void AppendBatchItem(const Message& message, const std::string& properties, std:
   out->append(message.body);
   AppendBig(properties.size(), 2, out);
   out->append(properties);
-}
-
-std::string Deflate(std::string_view bytes) {
-  uLongf size = compressBound(static_cast<uLong>(bytes.size()));
-  std::string out(size, '\0');
-  const int result =
-      compress2(reinterpret_cast<Bytef*>(out.data()), &size,
-                reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uLong>(bytes.size()), 5);
-  CHECK_EQ(result, Z_OK);
-  out.resize(size);
-  return out;
-}
-
-Result<std::string> Inflate(std::string_view bytes) {
-  z_stream stream{};
-  if (inflateInit(&stream) != Z_OK) return Status::Internal("zlib cannot start");
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  std::string out;
-  std::array<char, 16384> buffer{};
-  int result = Z_OK;
-  while (result == Z_OK && out.size() <= kMaxInflatedBytes) {
-    stream.next_out = reinterpret_cast<Bytef*>(buffer.data());
-    stream.avail_out = static_cast<uInt>(buffer.size());
-    result = inflate(&stream, Z_NO_FLUSH);
-    out.append(buffer.data(), buffer.size() - stream.avail_out);
-  }
-  inflateEnd(&stream);
-  if (result != Z_STREAM_END) return Status::Corruption("a compressed body cannot be unpacked");
-  return out;
 }
 
 std::string OffsetMessageId(std::string_view ip, std::int32_t port, std::int64_t physical_offset) {

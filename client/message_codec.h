@@ -1,7 +1,7 @@
 // Message codec: what producers put on the wire and what consumers read from it.
 //
-// Pure, but for NewUniqueKey (process id, own address, a counter). Bounds: inflated bodies
-// kMaxInflatedBytes. Source: wire.md §4.6-§4.10, §5.9, §5.10.
+// Pure, but for NewUniqueKey (process id, own address, a counter). Bounds: compression.h's.
+// Source: wire.md §4.6-§4.10, §5.9, §5.10.
 
 #pragma once
 
@@ -17,11 +17,10 @@
 
 namespace triad::client {
 
-inline constexpr std::int32_t kCompressed = 0x1;
-inline constexpr std::int32_t kCompressionTypeMask = 0x700;  // 0 and 0x300: zlib
 inline constexpr std::int32_t kBornHostIsV6 = 0x10;
 inline constexpr std::int32_t kStoreHostIsV6 = 0x20;
-inline constexpr std::size_t kMaxInflatedBytes = 32u << 20;
+// Of a consumer group: %RETRY% and %DLQ% in front of it must stay a topic (docs/decisions.md).
+inline constexpr std::size_t kMaxGroupBytes = 248;
 inline constexpr std::string_view kRetryPrefix = "%RETRY%";
 
 using Properties = std::map<std::string, std::string>;
@@ -43,10 +42,6 @@ Result<std::vector<ReceivedMessage>> DecodeMessages(std::string_view records,
 
 // The body of a batch send.
 void AppendBatchItem(const Message& message, const std::string& properties, std::string* out);
-
-// zlib. Inflate errors: kCorruption, also beyond kMaxInflatedBytes.
-std::string Deflate(std::string_view bytes);
-Result<std::string> Inflate(std::string_view bytes);
 
 // In the shape of the Java client's: 32 hex digits, unique per process and month.
 std::string NewUniqueKey();

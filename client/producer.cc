@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "client/client_instance.h"
+#include "client/compression.h"
 #include "client/message_codec.h"
 #include "client/ordered_lanes.h"
 #include "client/sender.h"

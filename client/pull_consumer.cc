@@ -51,7 +51,7 @@ class PullConsumer::State {
 Status PullConsumer::State::Start() {
   std::lock_guard hold(lifecycle_);
   if (running_) return Status::Ok();
-  TRIAD_RETURN_IF_ERROR(CheckName("consumer group", options_.group, 255));
+  TRIAD_RETURN_IF_ERROR(CheckName("consumer group", options_.group, kMaxGroupBytes));
   auto instance = ClientInstance::Attach(options_.client);
   if (!instance.ok()) return instance.status();
   const Status reachable = (*instance)->CheckNameServers();

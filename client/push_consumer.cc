@@ -20,7 +20,7 @@ namespace {
 constexpr std::chrono::milliseconds kFirstHeartbeat{3000};
 
 Status CheckOptions(const PushConsumerOptions& options) {
-  TRIAD_RETURN_IF_ERROR(CheckName("consumer group", options.group, 255));
+  TRIAD_RETURN_IF_ERROR(CheckName("consumer group", options.group, kMaxGroupBytes));
   if (options.threads < 1 || options.threads > 1000) {
     return Status::InvalidArgument("threads must be within 1..1000");
   }

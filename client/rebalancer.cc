@@ -25,6 +25,12 @@ TimePoint Now() {
   return SystemClock().MonoNow();
 }
 
+// Whether the broker may take the same commit a little later; a refusal stays one.
+bool MayPass(const Status& failure) {
+  return failure.code() == StatusCode::kUnavailable || failure.code() == StatusCode::kTimedOut ||
+         failure.code() == StatusCode::kBusy || failure.code() == StatusCode::kInternal;
+}
+
 }  // namespace
 
 Rebalancer::Rebalancer(ConsumerContextPtr context, std::shared_ptr<QueueTable> table,
@@ -141,8 +147,10 @@ bool Rebalancer::DoMove(const Move& move) {
       const Status committed = context_->calls->CommitOffset(
           context_->options.group, name, *move.offset, move.queue->fence_token());
       if (!committed.ok()) {
-        LOG(WARNING) << "offset not committed: " << committed << "; trying again";
-        return false;
+        const bool again = MayPass(committed);
+        LOG(WARNING) << "offset not committed: " << committed
+                     << (again ? "; trying again" : "; the queue starts where the broker says");
+        if (again) return false;
       }
     } else {
       context_->offsets.Update(name, *move.offset, false);
@@ -216,11 +224,12 @@ bool Rebalancer::ReleaseQueue(const ProcessQueuePtr& queue) {
   return true;
 }
 
-void Rebalancer::CommitBeforeRelease(const ProcessQueuePtr& queue) {
-  if (!context_->clustering()) return;
+bool Rebalancer::CommitBeforeRelease(const ProcessQueuePtr& queue) {
+  if (!context_->clustering()) return true;
   const MessageQueue& name = queue->queue();
   const std::string& group = context_->options.group;
   const bool may_commit = !context_->orderly || queue->HasLock(Now());
+  bool answered = true;
   const std::optional<std::int64_t> offset = context_->offsets.Uncommitted(name);
   if (may_commit && offset) {
     const Status committed =
@@ -230,20 +239,24 @@ void Rebalancer::CommitBeforeRelease(const ProcessQueuePtr& queue) {
     } else {
       LOG(WARNING) << "offset " << *offset << " of " << name.topic << ":" << name.queue_id
                    << " could not be committed (" << committed << "); its messages will come again";
+      answered = !MayPass(committed);
     }
   }
-  if (!context_->orderly) return;
+  if (!context_->orderly) return answered;
   const Status unlocked = context_->calls->Unlock(group, name.broker_name, {name});
   if (!unlocked.ok()) {
     LOG(WARNING) << "the lock of " << name.topic << ":" << name.queue_id
                  << " could not be released (" << unlocked << "); it ends with its lease";
   }
+  return answered && (unlocked.ok() || !MayPass(unlocked));
 }
 
 void Rebalancer::ReleaseAll() {
+  std::set<std::string> silent;  // broker groups that did not answer: each is waited for once
   for (const ProcessQueuePtr& queue : table_->All()) {
+    const std::string& broker_name = queue->queue().broker_name;
     queue->Drop();
-    CommitBeforeRelease(queue);
+    if (!silent.contains(broker_name) && !CommitBeforeRelease(queue)) silent.insert(broker_name);
     table_->Remove(queue->queue());
   }
 }

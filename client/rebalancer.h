@@ -59,7 +59,8 @@ class Rebalancer : public std::enable_shared_from_this<Rebalancer> {
   // nullopt: not known now, keep what we have.
   std::optional<std::vector<MessageQueue>> WantedQueues(const std::string& topic);
   bool ReleaseQueue(const ProcessQueuePtr& queue);
-  void CommitBeforeRelease(const ProcessQueuePtr& queue);
+  // False: the broker group does not answer.
+  bool CommitBeforeRelease(const ProcessQueuePtr& queue);
   void StartQueues(const std::vector<MessageQueue>& queues);
   std::map<MessageQueue, std::uint64_t> LockNew(const std::vector<MessageQueue>& queues);
   void GiveBack(const std::map<MessageQueue, std::uint64_t>& locked);

@@ -5,6 +5,7 @@
 #include <future>
 #include <utility>
 
+#include "client/compression.h"
 #include "client/message_codec.h"
 #include "remoting/codes.h"
 
@@ -31,8 +32,7 @@ SendTask MakeRetryTask(const ReceivedMessage& message, const std::string& group,
   task.header.properties = JoinProperties(properties);
   task.header.reconsume_times = message.reconsume_times + 1;
   task.header.max_reconsume_times = max_reconsume_times < 0 ? kNoMaximum : max_reconsume_times;
-  const std::int32_t type = message.sys_flag & kCompressionTypeMask;
-  if ((message.sys_flag & kCompressed) != 0 && type != 0 && type != 0x300) {
+  if (!CanUnpack(message.sys_flag)) {  // the body is as it was stored
     task.header.sys_flag = message.sys_flag & (kCompressed | kCompressionTypeMask);
   }
   task.body = message.body;

@@ -17,6 +17,12 @@ namespace {
 
 constexpr std::chrono::milliseconds kStopGrace{1000};
 
+// Requests that tie a broker's address to their connection: when it breaks, the address is gone.
+bool BindsAddress(std::int32_t code) {
+  return code == remoting::kRegisterBroker || code == remoting::kBrokerHeartbeat ||
+         code == remoting::kQueryDataVersion;
+}
+
 }  // namespace
 
 NameServer::NameServer(NameServerConfig config, FileSystem& file_system, const Clock& clock)
@@ -73,7 +79,7 @@ void NameServer::Stop() {
 }
 
 void NameServer::OnRequest(const ConnectionPtr& connection, Command request) {
-  if (request.code == remoting::kRegisterBroker || request.code == remoting::kBrokerHeartbeat) {
+  if (BindsAddress(request.code)) {
     const std::lock_guard hold(mutex_);
     brokers_[connection->id()] = connection;
   }

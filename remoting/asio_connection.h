@@ -93,7 +93,8 @@ class AsioConnection final : public Connection,
   void Post(std::function<void()> task) override;
 
   // On the io thread. Shut ends the connection at once; `why` goes into the answers of the open
-  // calls. Drain sends what is queued, then ends the connection when the peer has read it.
+  // calls. Drain reads no more, sends what is queued and the answers that are still being worked
+  // out, then ends the connection when the peer has read it.
   void Shut(Status why);
   void Drain();
 

@@ -215,7 +215,7 @@ void AsioConnection::EndSending() {
 IoAwaitable<void> AsioConnection::WriteLoop(std::shared_ptr<AsioConnection> self) {
   while (std::optional<bool> taken = self->TakeBatch()) {
     if (!*taken) {
-      if (self->draining_) self->EndSending();
+      if (self->draining_ && self->inflight_ == 0) self->EndSending();
       if (self->closed()) break;
       self->writer_waits_ = true;
       self->wakeup_.expires_at(TimePoint::max());

@@ -75,8 +75,8 @@ class Server {
   // The ports in the order of the options (0 replaced).
   virtual std::vector<std::uint16_t> ports() const = 0;
   virtual std::size_t connection_count() const = 0;
-  // Closes listeners, flushes what is queued for at most `grace`, closes connections, joins the
-  // threads.
+  // Closes listeners, waits at most `grace` for the answers to what was read and until they are
+  // sent, closes connections, joins the threads.
   virtual void Stop(std::chrono::milliseconds grace) = 0;
   // Stops accepting; keeps the connections.
   virtual void StopAccepting() = 0;

@@ -376,6 +376,37 @@ TEST_F(ConsumerTest, ARequestToResetMovesItBack) {
   EXPECT_EQ(Seen().count("2"), 2u);
 }
 
+TEST_F(ConsumerTest, AQueueWhoseNewOffsetIsRefusedStartsAnewAllTheSame) {
+  cluster_.CreateTopic("T", 1);
+  cluster_.Put("T", 0, "a");
+  const auto consumer = Start(Options(), Listener());
+  ASSERT_TRUE(cluster_.Wait([&] { return bodies_.size() == 1; }));
+  const auto hook = cluster_.SetHook([](int, const Command& request, FakeCluster::Script*) {
+    std::optional<Command> answer;
+    if (request.code == remoting::kUpdateConsumerOffset) {
+      answer = Command::ResponseTo(request, remoting::kNoPermission, "somebody else has it");
+    }
+    return answer;
+  });
+  cluster_.ResetOffset("g", "T", 0, 0);
+  cluster_.Put("T", 0, "b");
+  EXPECT_TRUE(cluster_.Wait([&] { return !bodies_.empty() && bodies_.back() == "b"; }));
+}
+
+TEST_F(ConsumerTest, ShutdownWaitsOnceForABrokerGroupThatIsGone) {
+  constexpr int kQueues = 8;
+  cluster_.CreateTopic("T", kQueues);
+  for (int queue = 0; queue < kQueues; ++queue) cluster_.Put("T", queue, "m");
+  PushConsumerOptions options = Options();
+  options.offset_commit_interval = std::chrono::hours(1);
+  const auto consumer = Start(options, Listener());
+  ASSERT_TRUE(cluster_.Wait([&] { return bodies_.size() == kQueues; }));
+  for (int peer = 0; peer < 3; ++peer) cluster_.StopPeer(peer);
+  const auto begin = std::chrono::steady_clock::now();
+  consumer->Shutdown();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(25));
+}
+
 TEST_F(ConsumerTest, WaitsForATopicThatComesLater) {
   const auto consumer = Start(Options(), Listener());
   cluster_.CreateTopic("T", 1);
@@ -445,6 +476,14 @@ TEST_F(ConsumerTest, RefusesToStartWhenSomethingIsMissing) {
       {"no group",
        [&](PushConsumerOptions options) {
          options.group = "";
+         PushConsumer consumer(options);
+         EXPECT_TRUE(consumer.Subscribe("T").ok());
+         consumer.SetListener(MessageListenerConcurrently(listener));
+         return consumer.Start();
+       }},
+      {"a group whose retry topic would have too long a name",
+       [&](PushConsumerOptions options) {
+         options.group = std::string(249, 'g');
          PushConsumer consumer(options);
          EXPECT_TRUE(consumer.Subscribe("T").ok());
          consumer.SetListener(MessageListenerConcurrently(listener));

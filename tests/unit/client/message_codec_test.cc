@@ -82,27 +82,6 @@ TEST(DecodeMessages, PrefersTheUniqueKeyAndShowsARetriedMessageUnderItsFirstTopi
   EXPECT_EQ(messages->front().reconsume_times, 2);
 }
 
-TEST(DecodeMessages, UnpacksABodyPackedWithZlib) {
-  const std::string body(10000, 'z');
-  for (const std::int32_t flag : {0x1, 0x301}) {
-    StoredMessage stored;
-    stored.topic = "T";
-    stored.body = Deflate(body);
-    stored.sys_flag = flag;
-    const auto messages = DecodeMessages(EncodeRecord(stored), "a");
-    ASSERT_TRUE(messages.ok()) << messages.status();
-    EXPECT_TRUE(messages->front().body == body);
-  }
-}
-
-TEST(Inflate, RefusesBadAndEndlessInput) {
-  EXPECT_EQ(Inflate("nonsense").status().code(), StatusCode::kCorruption);
-  const std::string packed = Deflate(std::string(100000, 'a'));
-  EXPECT_EQ(Inflate(packed.substr(0, packed.size() - 1)).status().code(), StatusCode::kCorruption);
-  const std::string bomb = Deflate(std::string(kMaxInflatedBytes + 100000, 'a'));
-  EXPECT_EQ(Inflate(bomb).status().code(), StatusCode::kCorruption);
-}
-
 TEST(Properties, SurviveTheirText) {
   const Properties properties{{"KEYS", "a b"}, {"TAGS", "x"}, {"UNIQ_KEY", "1"}};
   EXPECT_EQ(ParseProperties(JoinProperties(properties)), properties);

@@ -274,6 +274,22 @@ TEST_F(NameServerTest, ABrokenConnectionRemovesItsBrokerAtOnce) {
   EXPECT_TRUE(RouteDisappears("T1"));
 }
 
+TEST_F(NameServerTest, ABrokerThatCameBackOnAnotherConnectionGoesWithThatOne) {
+  RawClient first(port());
+  ASSERT_EQ(first.Ask(Registration("0", "10.0.0.1:10911")).code, 0);
+  {
+    RawClient second(port());
+    Command query = Command::Request(remoting::kQueryDataVersion);
+    query.ext.Set("brokerName", "broker-a");
+    query.ext.Set("brokerAddr", "10.0.0.1:10911");
+    query.ext.Set("clusterName", "C");
+    query.ext.Set("brokerId", "0");
+    query.body = "{\"counter\":1,\"stateVersion\":0,\"timestamp\":1}";
+    ASSERT_EQ(second.Ask(query).code, 0);
+  }
+  EXPECT_TRUE(RouteDisappears("T1"));
+}
+
 TEST_F(NameServerTest, ASilentBrokerIsDroppedAndItsConnectionClosed) {
   RawClient broker(port());
   ASSERT_EQ(broker.Ask(Registration("0", "10.0.0.1:10911")).code, 0);

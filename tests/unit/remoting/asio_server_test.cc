@@ -194,6 +194,21 @@ TEST_F(Asio, StopFlushesWhatIsQueued) {
   EXPECT_EQ(whole, 8);
 }
 
+TEST_F(Asio, StopWaitsForAnAnswerThatIsBeingWorkedOut) {
+  StartServer();
+  auto raw = std::make_unique<RawSocket>(port_);
+  ASSERT_TRUE(raw->Write(RequestBytes(kHold, 1)));
+  ASSERT_TRUE(waiter_.Wait([&] { return received_ == 1; }));
+  std::thread stopper([&] { server_->Stop(kLong); });
+  while (RawSocket(port_).connected()) std::this_thread::yield();  // until it has begun
+  AnswerHeld();
+  const auto answer = raw->Read();
+  EXPECT_TRUE(answer && answer->remark == "held");
+  EXPECT_TRUE(raw->ReadsEnd());
+  raw.reset();
+  stopper.join();
+}
+
 TEST_F(Asio, StopEndsWithinItsGraceWhenAPeerDoesNotRead) {
   StartServer();
   RawSocket raw(port_, 4096);
