@@ -1,22 +1,28 @@
 // with_cluster: starts a NameServer and three peers, runs a command against them, ends everything,
 // exits as the command did.
 //
-//   with_cluster --root DIR --programs DIR [--set key=value]... -- COMMAND ARG...     {namesrv} in
-//   an ARG becomes the address
+//   with_cluster --root DIR --programs DIR [--set key=value]... -- COMMAND ARG...
 //
-// A line "KILL NOW" in the command's output kills the leader with SIGKILL.
+// {namesrv} in an ARG becomes the address. The command gives orders as whole lines of its output;
+// each is carried out at once and answered by a line on the command's input: DONE, or FAILED and
+// why.
+//
+//   KILL NOW          ends the leader with SIGKILL
+//   RESTART LEADER    ends the leader with SIGTERM, waits for its end, starts it again
+//   RESTART I         the same with peer I (0..2)
 
+#include <fcntl.h>
 #include <glog/logging.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
-#include <future>
+#include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "bin/local_cluster.h"
@@ -24,19 +30,99 @@
 namespace triad {
 namespace {
 
-std::string Quoted(const std::string& word) {
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
+constexpr std::chrono::seconds kPatience{30};
+constexpr std::string_view kRestart = "RESTART ";
+
+// The command, its output to read and its input to write.
+struct Child {
+  pid_t pid = 0;
+  FILE* output = nullptr;
+  int input = -1;
+};
+
+Child Spawn(const std::vector<std::string>& command) {
+  int out[2];
+  int in[2];
+  CHECK_EQ(::pipe2(out, O_CLOEXEC), 0);
+  CHECK_EQ(::pipe2(in, O_CLOEXEC), 0);
+  std::vector<char*> words;
+  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  Child child;
+  child.pid = ::fork();
+  CHECK_GE(child.pid, 0);
+  if (child.pid == 0) {
+    ::dup2(in[0], STDIN_FILENO);
+    ::dup2(out[1], STDOUT_FILENO);
+    ::execvp(words[0], words.data());
+    std::perror(words[0]);
+    ::_exit(127);
+  }
+  ::close(in[0]);
+  ::close(out[1]);
+  child.output = ::fdopen(out[0], "r");
+  child.input = in[1];
+  return child;
 }
 
-void KillLeader(LocalCluster* cluster) {
-  Result<std::size_t> leader = cluster->WaitForLeader(std::chrono::seconds(10));
-  CHECK(leader.ok()) << leader.status();
-  Result<int> ended = cluster->Signal(*leader, SIGKILL);
-  CHECK(ended.ok()) << ended.status();
-  std::printf("killed the leader %s\n", cluster->brokers()[*leader].peer_id.c_str());
+Status KillLeader(LocalCluster* cluster) {
+  const Result<std::size_t> leader = cluster->WaitForLeader(kPatience);
+  if (!leader.ok()) return leader.status();
+  std::printf("killing the leader %s\n", cluster->brokers()[*leader].peer_id.c_str());
+  return cluster->Signal(*leader, SIGKILL).status();
+}
+
+Status Restart(LocalCluster* cluster, const std::string& which) {
+  const Result<std::size_t> leader = cluster->WaitForLeader(kPatience);
+  if (!leader.ok()) return leader.status();
+  const std::size_t peer = which == "LEADER" ? *leader : std::stoul(which);
+  std::printf("restarting %s%s\n", cluster->brokers()[peer].peer_id.c_str(),
+              peer == *leader ? ", which leads" : "");
   std::fflush(stdout);
+  const Result<int> ended = cluster->Signal(peer, SIGTERM);
+  if (!ended.ok()) return ended.status();
+  if (*ended != 0) return Status::Internal("it exited with " + std::to_string(*ended));
+  TRIAD_RETURN_IF_ERROR(cluster->StartBroker(peer));
+  return cluster->WaitForMembers(cluster->brokers().size(), kPatience);
+}
+
+// nullopt: the line is no order.
+std::optional<Status> CarryOut(LocalCluster* cluster, const std::string& line) {
+  if (line == "KILL NOW") return KillLeader(cluster);
+  if (line.starts_with(kRestart)) return Restart(cluster, line.substr(kRestart.size()));
+  return std::nullopt;
+}
+
+void Answer(int input, const Status& status) {
+  const std::string line = status.ok() ? "DONE\n" : "FAILED " + status.ToString() + "\n";
+  std::fputs(line.c_str(), stdout);
+  if (::write(input, line.data(), line.size()) < 0) std::perror("the command does not listen");
+}
+
+int RunCommand(LocalCluster* cluster, const std::vector<std::string>& command) {
+  Child child = Spawn(command);
+  char text[4096];
+  while (std::fgets(text, sizeof text, child.output) != nullptr) {
+    std::fputs(text, stdout);
+    std::fflush(stdout);
+    const std::string line = std::string(text).substr(0, std::string_view(text).find('\n'));
+    if (const std::optional<Status> status = CarryOut(cluster, line)) Answer(child.input, *status);
+    std::fflush(stdout);
+  }
+  std::fclose(child.output);
+  ::close(child.input);
+  int status = 0;
+  ::waitpid(child.pid, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+std::vector<std::string> WithAddress(std::vector<std::string> command, const std::string& address) {
+  constexpr std::string_view kMark = "{namesrv}";
+  for (std::string& word : command) {
+    const std::size_t at = word.find(kMark);
+    if (at != std::string::npos) word.replace(at, kMark.size(), address);
+  }
+  return command;
 }
 
 int Main(int argc, char** argv) {
@@ -52,7 +138,12 @@ int Main(int argc, char** argv) {
   while (own < argc && std::string(argv[own]) != "--") ++own;
   for (int i = own + 1; i < argc; ++i) command.push_back(argv[i]);
   CLI11_PARSE(app, own, argv);
+  if (command.empty()) {
+    std::fprintf(stderr, "with_cluster: no command behind --\n");
+    return 1;
+  }
 
+  ::signal(SIGPIPE, SIG_IGN);
   char name[] = "/tmp/triad-interop-XXXXXX";
   CHECK(::mkdtemp(name) != nullptr);
   options.work_dir = name;
@@ -68,22 +159,8 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "%s\n", cluster.status().ToString().c_str());
     return 1;
   }
-  std::string line;
-  for (std::string word : command) {
-    const std::size_t at = word.find("{namesrv}");
-    if (at != std::string::npos) word.replace(at, 9, (*cluster)->namesrv_address());
-    line += (line.empty() ? "" : " ") + Quoted(word);
-  }
-  FILE* child = ::popen(line.c_str(), "r");
-  CHECK(child != nullptr);
-  char text[4096];
-  while (std::fgets(text, sizeof text, child) != nullptr) {
-    std::fputs(text, stdout);
-    std::fflush(stdout);
-    if (std::string(text) == "KILL NOW\n") KillLeader(cluster->get());
-  }
-  const int status = ::pclose(child);
-  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+  const int code =
+      RunCommand(cluster->get(), WithAddress(std::move(command), (*cluster)->namesrv_address()));
   if (code != 0) {
     for (const LocalBroker& broker : (*cluster)->brokers()) {
       std::printf("---- %s\n%s", broker.peer_id.c_str(),

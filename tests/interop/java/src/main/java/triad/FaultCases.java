@@ -1,0 +1,160 @@
+package triad;
+
+import static triad.Support.message;
+
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
+import org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyStatus;
+import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
+import org.apache.rocketmq.client.producer.DefaultMQProducer;
+import org.apache.rocketmq.client.producer.SendResult;
+import org.apache.rocketmq.client.producer.SendStatus;
+import org.apache.rocketmq.common.message.MessageExt;
+
+/** Clients while brokers go and come: orders to the runner are lines on stdout, answered on stdin (with_cluster). */
+final class FaultCases {
+  private static final BufferedReader ANSWERS = new BufferedReader(new InputStreamReader(System.in));
+
+  private static void order(String what) throws Exception {
+    System.out.println(what);
+    System.out.flush();
+    String answer = ANSWERS.readLine();
+    if (!"DONE".equals(answer)) throw new Support.Failed(what + ": " + answer);
+  }
+
+  /** Sends while the leader is killed: whatever was acknowledged is read back, in order. */
+  static String failover() throws Exception {
+    String topic = "JFailover" + Support.RUN;
+    DefaultMQProducer producer = Support.producer("failover");
+    List<String> acked = new ArrayList<>();
+    int failed = 0;
+    long longestGapMs = 0;
+    long lastOk = System.nanoTime();
+    for (int i = 0; i < 600; i++) {
+      String body = "m" + i;
+      for (int attempt = 0; attempt < 60; attempt++) {
+        try {
+          SendResult r = producer.send(message(topic, "T", "k", body), (queues, m, arg) -> queues.get(0), null);
+          if (r.getSendStatus() == SendStatus.SEND_OK) {
+            acked.add(body);
+            longestGapMs = Math.max(longestGapMs, (System.nanoTime() - lastOk) / 1_000_000);
+            lastOk = System.nanoTime();
+            break;
+          }
+        } catch (Exception e) {
+          failed++;
+          Support.pause(500);
+        }
+      }
+      if (i == 200) order("KILL NOW");
+    }
+    List<String> read = Collections.synchronizedList(new ArrayList<>());
+    DefaultMQPushConsumer consumer = Support.consumer("g_failover" + Support.RUN, "failover");
+    consumer.subscribe(topic, "*");
+    consumer.registerMessageListener((MessageListenerOrderly) (messages, context) -> {
+      for (MessageExt m : messages) read.add(Support.body(m));
+      return ConsumeOrderlyStatus.SUCCESS;
+    });
+    consumer.start();
+    boolean all = Support.waitFor(90, () -> new HashSet<>(read).containsAll(acked));
+    consumer.shutdown();
+    producer.shutdown();
+    Map<String, Integer> first = new HashMap<>();
+    for (int i = 0; i < read.size(); i++) first.putIfAbsent(read.get(i), i);
+    int outOfOrder = 0;
+    for (int i = 1; i < acked.size(); i++) {
+      if (first.getOrDefault(acked.get(i), -1) < first.getOrDefault(acked.get(i - 1), -1)) outOfOrder++;
+    }
+    return Support.result(all && acked.size() == 600 && outOfOrder == 0,
+        "acked=%d failed_calls=%d read=%d out_of_order=%d longest_gap_ms=%d", acked.size(), failed, read.size(), outOfOrder,
+        longestGapMs);
+  }
+
+  /** Every key's numbers as an orderly listener sees them. */
+  private static final class Order {
+    final Map<String, Integer> next = new ConcurrentHashMap<>();
+    final AtomicInteger received = new AtomicInteger();
+    final AtomicInteger repeated = new AtomicInteger();
+    final AtomicInteger gaps = new AtomicInteger();
+
+    void see(String body) {
+      String[] part = body.split(":");
+      int n = Integer.parseInt(part[1]);
+      int expected = next.getOrDefault(part[0], 0);
+      if (n < expected) {
+        repeated.incrementAndGet();
+        return;
+      }
+      if (n > expected) {
+        System.out.println(part[0] + ": " + n + " came, " + expected + " was expected");
+        gaps.incrementAndGet();
+      }
+      next.put(part[0], n + 1);
+      received.incrementAndGet();
+    }
+  }
+
+  /**
+   * Every peer is restarted by SIGTERM in turn, then whoever leads, under load: a client with the default settings
+   * sees no failed send and no gap.
+   */
+  static String rollingRestart() throws Exception {
+    String topic = "JRolling" + Support.RUN;
+    int keys = 16;
+    DefaultMQProducer producer = Support.producer("rolling");
+    Support.sendByKey(producer, topic, 0, keys, keys);
+    Order order = new Order();
+    DefaultMQPushConsumer consumer = Support.consumer("g_rolling" + Support.RUN, "rolling");
+    consumer.subscribe(topic, "*");
+    consumer.registerMessageListener((MessageListenerOrderly) (messages, context) -> {
+      for (MessageExt m : messages) order.see(Support.body(m));
+      return ConsumeOrderlyStatus.SUCCESS;
+    });
+    consumer.start();
+    boolean ok = Support.waitFor(60, () -> order.received.get() == keys);
+
+    AtomicBoolean stop = new AtomicBoolean();
+    AtomicInteger sent = new AtomicInteger(keys);
+    AtomicInteger failed = new AtomicInteger();
+    long[] longestMs = {0};
+    Thread load = new Thread(() -> {
+      for (int n = keys; !stop.get(); n++) {
+        long begin = System.nanoTime();
+        try {
+          if (!Support.sendByKey(producer, topic, n, keys)) failed.incrementAndGet();
+        } catch (Exception e) {
+          System.out.println("send " + n + " failed: " + e);
+          failed.incrementAndGet();
+        }
+        longestMs[0] = Math.max(longestMs[0], (System.nanoTime() - begin) / 1_000_000);
+        sent.incrementAndGet();
+        try {
+          Support.pause(5);
+        } catch (Exception e) {
+          return;
+        }
+      }
+    });
+    load.start();
+    for (String peer : List.of("0", "1", "2", "LEADER")) order("RESTART " + peer);
+    Support.pause(2000);
+    stop.set(true);
+    load.join();
+    ok &= Support.waitFor(60, () -> order.received.get() >= sent.get());
+    consumer.shutdown();
+    producer.shutdown();
+    ok &= failed.get() == 0 && order.gaps.get() == 0 && order.received.get() == sent.get();
+    return Support.result(ok, "sent=%d failed=%d received=%d repeated=%d gaps=%d slowest_send_ms=%d", sent.get(),
+        failed.get(), order.received.get(), order.repeated.get(), order.gaps.get(), longestMs[0]);
+  }
+}
