@@ -17,6 +17,7 @@ namespace triad::broker {
 namespace {
 
 constexpr std::chrono::milliseconds kSendBudget{2500};
+constexpr std::chrono::milliseconds kRegisterBudget{1000};  // of a topic that a send created
 constexpr std::int32_t kPermInherit = 1;
 constexpr std::int32_t kPermWrite = 2;
 constexpr std::int32_t kUnitTopic = 1;
@@ -174,11 +175,13 @@ void SendProcessor::CreateFirst(const SendPtr& send, StateCommand command) {
   }
   creator_.Create(send->header.topic, std::move(command), send->request->arrived + kSendBudget,
                   [this, send](const Status& status) {
-                    if (status.ok()) {
-                      Continue(send);
+                    if (!status.ok()) {
+                      send->reply(ResponseOf(send->request->command, status));
                       return;
                     }
-                    send->reply(ResponseOf(send->request->command, status));
+                    // Whoever starts a consumer after this send was answered finds the route.
+                    context_.registration.RegisterNow(kRegisterBudget,
+                                                      [this, send] { Continue(send); });
                   });
 }
 

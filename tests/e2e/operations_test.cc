@@ -32,6 +32,24 @@ TEST_F(Operations, RollingRestartUnderLoadFailsNoSend) {
   CheckStored(&load, "Rolling", {});
 }
 
+TEST_F(Operations, AFirstSendIsAnsweredWhenTheRouteOfItsTopicIsThere) {
+  StartCluster();
+  client::ProducerOptions options;
+  options.client = ClientOf("first");
+  options.group = "first";
+  client::Producer producer(options);
+  ASSERT_TRUE(producer.Start().ok());
+  for (int i = 0; i < 20; ++i) {
+    client::Message message;
+    message.topic = "First" + std::to_string(i);
+    message.body = "m";
+    const auto sent = producer.Send(message);
+    ASSERT_TRUE(sent.ok()) << sent.status();
+    const auto route = admin_->Route(message.topic);
+    EXPECT_TRUE(route.ok()) << route.status();
+  }
+}
+
 TEST_F(Operations, AnEmptyNameServerKnowsTheGroupAgainWithinSeconds) {
   StartCluster();
   CreateTopic("Route", 4);
