@@ -21,8 +21,10 @@ Status ParseInteger(std::string_view key, const std::string& text, Int* out) {
   return Status::InvalidArgument(std::move(message));
 }
 
+// C++ clients write 1 and 0.
 bool IsTrue(std::string_view text) {
   static constexpr std::string_view kTrue = "true";
+  if (text == "1") return true;
   return std::ranges::equal(text, kTrue, [](char a, char b) {
     return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
   });

@@ -40,7 +40,7 @@ TEST(ExtFields, RequiredFormsNameTheFieldThatIsMissingOrBad) {
 }
 
 TEST(ExtFields, OptionalFormsTakeAnEmptyTextForAbsent) {
-  const ExtFields fields = Fields({{"empty", ""}, {"yes", "True"}, {"other", "1"}, {"n", "x"}});
+  const ExtFields fields = Fields({{"empty", ""}, {"yes", "True"}, {"other", "yes"}, {"one", "1"}, {"zero", "0"}, {"n", "x"}});
   EXPECT_EQ(fields.StringOr("empty", "d"), "d");
   EXPECT_EQ(fields.Int64Or("empty", 4).value(), 4);
   EXPECT_EQ(fields.Int32Or("absent", 5).value(), 5);
@@ -48,6 +48,8 @@ TEST(ExtFields, OptionalFormsTakeAnEmptyTextForAbsent) {
   EXPECT_TRUE(fields.BoolOr("empty", true));
   EXPECT_TRUE(fields.BoolOr("yes", false));
   EXPECT_FALSE(fields.BoolOr("other", true));
+  EXPECT_TRUE(fields.BoolOr("one", false)) << "as C++ clients write it";
+  EXPECT_FALSE(fields.BoolOr("zero", true));
 }
 
 TEST(ExtFields, SetReplaces) {
