@@ -40,7 +40,8 @@ TEST(ExtFields, RequiredFormsNameTheFieldThatIsMissingOrBad) {
 }
 
 TEST(ExtFields, OptionalFormsTakeAnEmptyTextForAbsent) {
-  const ExtFields fields = Fields({{"empty", ""}, {"yes", "True"}, {"other", "yes"}, {"one", "1"}, {"zero", "0"}, {"n", "x"}});
+  const ExtFields fields = Fields(
+      {{"empty", ""}, {"yes", "True"}, {"other", "yes"}, {"one", "1"}, {"zero", "0"}, {"n", "x"}});
   EXPECT_EQ(fields.StringOr("empty", "d"), "d");
   EXPECT_EQ(fields.Int64Or("empty", 4).value(), 4);
   EXPECT_EQ(fields.Int32Or("absent", 5).value(), 5);
