@@ -274,6 +274,7 @@ Result<std::string> SetInPropertiesText(std::string_view text,
   }
   std::string out;
   bool replaced = false;  // the line before was replaced, and it continues on this one
+  bool open = false;      // the line before is there, and it continues on this one
   for (int line = 1; !text.empty(); ++line) {
     std::size_t end = text.find_first_of("\r\n");
     if (end == std::string_view::npos) end = text.size();
@@ -285,9 +286,12 @@ Result<std::string> SetInPropertiesText(std::string_view text,
       out.append(text.substr(0, end + line_end));
       if (line_end == 0) out += '\n';
     }
+    open = change == by_line.end() && !replaced && Continues(content);
     replaced = (replaced || change != by_line.end()) && Continues(content);
     text.remove_prefix(end + line_end);
   }
+  // What is appended must not become the rest of a last line that continues on nothing.
+  if (open && !appended.empty()) out += '\n';
   return out + appended;
 }
 

@@ -127,6 +127,15 @@ TEST(SetInPropertiesText, WhatItWritesIsReadBack) {
   EXPECT_EQ(Parse(SetInPropertiesText("b=1\n", changes).value()), changes);
 }
 
+// Found by fuzz_properties: the new key became the rest of the last line.
+TEST(SetInPropertiesText, ALastLineThatContinuesOnNothingEndsThere) {
+  for (const std::string text : {"a=1\\", "a=1\\\n", "a=1\\\r\n", "# c\\\na=1\\", "a=1\n# c\\"}) {
+    SCOPED_TRACE(text);
+    const std::map<std::string, std::string> expected = {{"a", "1"}, {"b", "2"}};
+    EXPECT_EQ(Parse(SetInPropertiesText(text, {{"b", "2"}}).value()), expected);
+  }
+}
+
 TEST(Properties, AnEmptyFileIsEmpty) {
   EXPECT_THAT(Parse(""), IsEmpty());
   EXPECT_THAT(Parse("\n \t\n\\\n\n"), IsEmpty());
