@@ -159,14 +159,20 @@ func readAll(name, topic string, enough int, limit time.Duration) []string {
 			continue
 		}
 		for _, queue := range queues {
-			r, err := c.PullFrom(context.Background(), queue, next[queue.QueueId], 32)
-			if err != nil {
-				continue
+			for found := true; found; {
+				found = false
+				ctx, cancel := context.WithTimeout(context.Background(), time.Second) // an empty queue would be waited for
+				r, err := c.PullFrom(ctx, queue, next[queue.QueueId], 32)
+				cancel()
+				if err != nil {
+					continue
+				}
+				for _, m := range r.GetMessageExts() {
+					bodies = append(bodies, string(m.Body))
+					found = true
+				}
+				next[queue.QueueId] = r.NextBeginOffset
 			}
-			for _, m := range r.GetMessageExts() {
-				bodies = append(bodies, string(m.Body))
-			}
-			next[queue.QueueId] = r.NextBeginOffset
 		}
 	}
 	return bodies
