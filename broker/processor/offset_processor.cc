@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "broker/processor/names.h"
 #include "broker/processor/response.h"
+#include "broker/processor/system_state.h"
 #include "remoting/headers.h"
 
 namespace triad::broker {
@@ -140,11 +142,34 @@ void OffsetProcessor::OnUpdate(const RequestPtr& request, const Reply& reply) {
                                         "topic " + header->topic + " does not exist"));
     return;
   }
-  if (!context_.store.state().FindGroup(commit.key.group)) {
-    reply(remoting::Command::ResponseTo(command, remoting::kSubscriptionGroupNotExist,
-                                        "group " + header->consumer_group + " does not exist"));
+  if (context_.store.state().FindGroup(commit.key.group)) {
+    Commit(request, reply, std::move(commit));
+  } else {
+    CommitInNewGroup(request, reply, commit);
+  }
+}
+
+void OffsetProcessor::CommitInNewGroup(const RequestPtr& request, const Reply& reply,
+                                       const OffsetCommit& commit) {
+  const std::string& group = commit.key.group.value();
+  if (!context_.config.auto_create_group || !CheckGroupName(group).ok()) {
+    reply(remoting::Command::ResponseTo(request->command, remoting::kSubscriptionGroupNotExist,
+                                        "group " + group + " does not exist"));
     return;
   }
+  StateCommand missing =
+      MissingGroupState(context_.config, context_.store.state(), commit.key.group, false, false);
+  creator_.Create(group, std::move(missing), request->arrived + kBudget,
+                  [this, request, reply, commit](const Status& status) {
+                    if (status.ok()) {
+                      Commit(request, reply, commit);
+                    } else {
+                      reply(ResponseOf(request->command, status));
+                    }
+                  });
+}
+
+void OffsetProcessor::Commit(const RequestPtr& request, const Reply& reply, OffsetCommit commit) {
   context_.offsets.Commit(
       std::move(commit), request->arrived + kBudget,
       [request, reply](const Status& status) { reply(ResponseOf(request->command, status)); });

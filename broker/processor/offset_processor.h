@@ -12,6 +12,7 @@
 
 #include "broker/processor/broker_context.h"
 #include "broker/processor/dispatcher.h"
+#include "broker/service/state_creator.h"
 
 namespace triad::broker {
 
@@ -19,7 +20,7 @@ class OffsetProcessor {
  public:
   // memory_bytes: of the machine.
   OffsetProcessor(BrokerContext& context, std::int64_t memory_bytes)
-      : context_(context), memory_bytes_(memory_bytes) {}
+      : context_(context), memory_bytes_(memory_bytes), creator_(context.store.appender()) {}
   void Register(Dispatcher* dispatcher);
 
  private:
@@ -27,9 +28,13 @@ class OffsetProcessor {
   void AnswerWithoutStored(const RequestPtr& request, const Reply& reply, const TopicQueue& queue);
   void AnswerByDistance(const RequestPtr& request, const Reply& reply, const QueueUnit& first);
   void OnUpdate(const RequestPtr& request, const Reply& reply);
+  // A pull consumer may commit before its first heartbeat: its group is created then.
+  void CommitInNewGroup(const RequestPtr& request, const Reply& reply, const OffsetCommit& commit);
+  void Commit(const RequestPtr& request, const Reply& reply, OffsetCommit commit);
 
   BrokerContext& context_;
   const std::int64_t memory_bytes_;
+  StateCreator creator_;
 };
 
 }  // namespace triad::broker

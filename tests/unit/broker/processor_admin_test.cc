@@ -215,9 +215,37 @@ TEST_F(AdminTest, AnOffsetQueryWaitsWhileNobodyLeads) {
   EXPECT_EQ(connection->Next().code, 0);
 }
 
+TEST_F(AdminTest, ACommitBeforeTheFirstHeartbeatCreatesItsGroup) {
+  CreateTopic("T", 1);
+  EXPECT_EQ(UpdateOffset("early", "T", 0, 1).code, 0);
+  const Command answer =
+      broker_.Ask(remoting::kQueryConsumerOffset,
+                  {{"consumerGroup", "early"}, {"topic", "T"}, {"queueId", "0"}});
+  EXPECT_EQ(answer.ext.StringOr("offset", ""), "1");
+  EXPECT_TRUE(broker_.state().FindGroup(GroupName("early")).has_value());
+
+  BrokerConfig config = OneBroker::DefaultConfig();
+  config.auto_create_group = false;
+  OneBroker strict(config);
+  strict.peer().Apply([] {
+    StateCommand command;
+    TopicConfig& topic = command.put_topics.emplace_back();
+    topic.name = Topic("T");
+    topic.read_queues = topic.write_queues = 1;
+    return command;
+  }());
+  EXPECT_EQ(
+      strict
+          .Ask(
+              remoting::kUpdateConsumerOffset,
+              {{"consumerGroup", "early"}, {"topic", "T"}, {"queueId", "0"}, {"commitOffset", "1"}})
+          .code,
+      26);
+}
+
 TEST_F(AdminTest, CommitsAreCheckedLikeTheOriginalDoes) {
   CreateTopic("T", 1);
-  EXPECT_EQ(UpdateOffset("nobody", "T", 0, 1).code, 26);
+  EXPECT_EQ(UpdateOffset("no group", "T", 0, 1).code, 26);
   CreateGroup("g");
   EXPECT_EQ(UpdateOffset("g", "NoTopic", 0, 1).code, 17);
   EXPECT_EQ(UpdateOffset("g", "T", 0, -1).code, 29);
