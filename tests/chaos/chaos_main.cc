@@ -19,6 +19,8 @@ DEFINE_string(nemesis, "kill", "which faults, with commas between; all");
 DEFINE_uint64(seed, 0, "decides what is dealt and when; 0: the clock does");
 DEFINE_string(clients, "cpp", "whose clients make the load: cpp");
 DEFINE_bool(loopback, false, "on 127.0.0.1 instead of network namespaces: links cannot be cut");
+DEFINE_bool(degrade, false, "kills instead of faults that this machine cannot make, loudly");
+DEFINE_string(broker, "", "keys of broker.conf: key=value,key=value");
 DEFINE_bool(keep, false, "keep the directory of a good run too");
 DEFINE_string(dir, "", "directory of the run; empty: a new one below the temporary directory");
 DEFINE_string(root, ".", "the source tree");
@@ -39,6 +41,11 @@ RunOptions OptionsOfFlags() {
   for (std::string name; std::getline(list, name, ',');) options.nemeses.push_back(name);
   options.loopback = FLAGS_loopback;
   options.keep = FLAGS_keep;
+  options.degrade = FLAGS_degrade;
+  std::istringstream keys(FLAGS_broker);
+  for (std::string key; std::getline(keys, key, ',');) {
+    options.broker_keys[key.substr(0, key.find('='))] = key.substr(key.find('=') + 1);
+  }
   options.program_dir = std::filesystem::absolute(FLAGS_programs);
   options.library_dir = options.program_dir;
   options.conf_dir = std::filesystem::absolute(FLAGS_root + "/conf");

@@ -5,7 +5,7 @@
 //   crash SEED        the power is gone: see crash_journal.h (kill whoever has files open before)
 //   eio KIND N        from the N-th operation of KIND (sync, write, read) on: EIO
 //   slow MS           every sync takes so much longer
-//   full              no file grows any more: ENOSPC
+//   full BYTES        the disk says that it is full, and is when files have grown by BYTES: ENOSPC
 //   heal              none of it any more
 // Reading it gives what was done. Ends with SIGTERM or when unmounted. Source: libfuse 3, high
 // level.
@@ -47,6 +47,7 @@ class Faults {
     after_.clear();
     slow_ = std::chrono::milliseconds(0);
     full_ = false;
+    room_ = 0;
     healed_.notify_all();
   }
   void FailFrom(const std::string& kind, std::int64_t n) {
@@ -57,9 +58,17 @@ class Faults {
     std::lock_guard hold(mutex_);
     slow_ = ms;
   }
-  void Full() {
+  void Full(std::int64_t room) {
     std::lock_guard hold(mutex_);
     full_ = true;
+    room_ = room;
+  }
+  // May a file grow by so much?
+  bool MayGrow(std::int64_t bytes) {
+    std::lock_guard hold(mutex_);
+    if (!full_ || bytes <= 0) return true;
+    room_ -= bytes;
+    return room_ >= 0;
   }
   bool IsFull() {
     std::lock_guard hold(mutex_);
@@ -89,6 +98,7 @@ class Faults {
   std::map<std::string, std::int64_t> after_;
   std::chrono::milliseconds slow_{0};
   bool full_ = false;
+  std::int64_t room_ = 0;
   std::int64_t failed_ = 0;
 };
 
@@ -133,8 +143,8 @@ int Obey(const std::string& order) {
     disk->faults.FailFrom(kind, n);
   } else if (word == "slow" && in >> n) {
     disk->faults.Slow(std::chrono::milliseconds(n));
-  } else if (word == "full") {
-    disk->faults.Full();
+  } else if (word == "full" && in >> n) {
+    disk->faults.Full(n);
   } else if (word == "heal") {
     disk->faults.Heal();
   } else {
@@ -185,7 +195,7 @@ int Open(const char* path, fuse_file_info* info) {
 }
 
 int Create(const char* path, mode_t mode, fuse_file_info* info) {
-  if (disk->faults.IsFull()) return -ENOSPC;
+  if (!disk->faults.MayGrow(1)) return -ENOSPC;
   const int fd =
       ::open(Real(path).c_str(), O_RDWR | O_CREAT | O_CLOEXEC | (info->flags & O_EXCL), mode);
   if (fd < 0) return -errno;
@@ -216,7 +226,7 @@ int Write(const char* path, const char* bytes, std::size_t size, off_t offset,
   if (disk->faults.IsFull()) {
     struct stat status {};
     if (::fstat(Handle(info), &status) != 0) return -errno;
-    if (offset + static_cast<off_t>(size) > status.st_size) return -ENOSPC;
+    if (!disk->faults.MayGrow(offset + static_cast<off_t>(size) - status.st_size)) return -ENOSPC;
   }
   const int error =
       disk->journal->Write(Handle(info), bytes, size, static_cast<std::uint64_t>(offset));

@@ -42,6 +42,7 @@ Status HistoryChecker::Begin(const Event& event) {
   if (event.op == Op::kSend || event.op == Op::kAppend) {
     TRIAD_RETURN_IF_ERROR(messages_.OnSendBegins(event));
   }
+  if (event.op == Op::kUnlock) objects_.OnUnlockBegins(event);
   if (event.op == Op::kFault) {
     ++verdict_.faults;
     if (event.leader) open_faults_ns_.push_back(event.invoked_ns);

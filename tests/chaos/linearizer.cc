@@ -176,7 +176,8 @@ bool StepLock(const ObjectState& before, const ObjectOp& op, ObjectState* after)
     return true;
   }
   if (op.op != Op::kLock) return false;
-  if (op.known && op.answer == 0) return before.a != 0 && before.a != me;
+  // A refusal promises nothing: a grant may be on its way to another client, and come to nothing.
+  if (op.known && op.answer == 0) return true;
   const std::int64_t latest_ns = op.returned_ns + (op.known ? 0 : kLockGraceNs);
   const bool may_be_over = latest_ns - before.c >= kLockLeaseNs;
   after->a = me;

@@ -44,7 +44,8 @@ ObjectModel OffsetRegister();
 // append answers the count and adds one; max answers the count.
 ObjectModel MaxOffset();
 // lock answers a token or 0; one holder, tokens grow with every new holding; a lease that was not
-// renewed for `lease_ns` may (not must) be over.
+// renewed for kLockLeaseNs may (not must) be over. A refusal (0) promises nothing: a grant may be
+// on its way to another client, and come to nothing.
 ObjectModel QueueLock();
 inline constexpr std::int64_t kLockLeaseNs = 60'000'000'000;
 // A lock request that its client gave up may still be granted so long afterwards.

@@ -93,12 +93,20 @@ void StrikePower(World* world) {
   world->WaitBetween(1500, 3500);
 }
 
+// The disk says it is full. In half of the cases the reserve that is kept is there: the process
+// must go on. Else not a byte is left: it may end, and comes back when there is room again.
 void StrikeDiskFull(World* world) {
+  constexpr std::int64_t kReserve = 64 << 20;
   const std::size_t peer = world->LeaderOrAny();
-  world->Fault("diskfull", world->HostOf(peer));
-  Order(world, peer, "full");
+  const bool reserve = world->random().OneIn(2);
+  world->Fault("diskfull",
+               world->HostOf(peer) + (reserve ? ", reserve left" : ", not a byte left"));
+  if (!reserve) world->MayEnd(peer);
+  Order(world, peer, "full " + std::to_string(reserve ? kReserve : 0));
   world->WaitBetween(4000, 9000);
   Order(world, peer, "heal");
+  world->Start(peer);
+  world->MustStay(peer);
   world->WaitBetween(1000, 3000);
 }
 

@@ -39,12 +39,6 @@ std::string NamesOf(const std::vector<std::size_t>& peers) {
   return text;
 }
 
-// The signal alone: the fault's time must not be before the process is doomed, or a send that it
-// still answers would count as a failover. World::Kill waits for the end.
-void SendKill(World* world, std::size_t peer) {
-  ::kill(world->cluster().brokers()[peer].pid, SIGKILL);
-}
-
 }  // namespace
 
 // kill -9: the leader, anyone, two or all three; back after a moment.
@@ -60,7 +54,8 @@ void StrikeKill(World* world) {
   for (std::size_t i = 0; i < 3; ++i) others_up = others_up && world->cluster().Running(i);
   if (!victims.empty()) {
     const bool leader_alone = victims.size() == 1 && leader == victims[0] && others_up;
-    for (std::size_t peer : victims) SendKill(world, peer);
+    // First the signals: a send that a dying leader still answers must not count as a failover.
+    for (std::size_t peer : victims) world->SendKill(peer);
     world->Fault("kill", NamesOf(victims), leader_alone, static_cast<int>(victims.size()));
     for (std::size_t peer : victims) world->Kill(peer);
   }
@@ -81,7 +76,7 @@ void StrikeFailover(World* world) {
   const std::optional<std::size_t> leader = world->Leader();
   if (!leader || world->WaitBetween(300, 1200)) return;
   const std::int64_t since_ns = NowNs();
-  SendKill(world, *leader);
+  world->SendKill(*leader);
   world->Fault("failover", NamesOf({*leader}), true);
   world->Kill(*leader);
   if (!world->WaitForAck(since_ns, seconds(20)) && !world->stopped()) {

@@ -36,7 +36,7 @@ int ObjectChecker::ClientOf(const std::string& name) {
 void ObjectChecker::OnOperation(const Event& begun, const Event& end, std::uint64_t line) {
   if (end.outcome == Outcome::kFail) return;  // certainly without effect
   const Op kind = KindOf(begun.op);
-  Object& object = objects_[std::string(NameOf(kind)) + " " + begun.key];
+  Object& object = objects_[NameOf(kind) + (" " + begun.key)];
   object.kind = kind;
   ObjectOp op;
   op.op = begun.op;
@@ -51,15 +51,16 @@ void ObjectChecker::OnOperation(const Event& begun, const Event& end, std::uint6
   if (kind == Op::kLock) TrackBelief(begun, end, &object, line);
 }
 
+void ObjectChecker::OnUnlockBegins(const Event& begun) {
+  Belief& belief = objects_["lock " + begun.key].belief;
+  if (belief.client == begun.client) belief.until_ns = begun.invoked_ns;
+}
+
 void ObjectChecker::TrackBelief(const Event& begun, const Event& end, Object* object,
                                 std::uint64_t line) {
   Belief& belief = object->belief;
   const bool mine = belief.client == begun.client;
-  if (begun.op == Op::kUnlock) {  // whatever comes of it: the client believes no more
-    if (mine) belief.until_ns = std::min(belief.until_ns, begun.invoked_ns);
-    return;
-  }
-  if (end.outcome != Outcome::kOk) return;
+  if (begun.op == Op::kUnlock || end.outcome != Outcome::kOk) return;
   if (end.token == 0) {
     if (mine) belief.until_ns = std::min(belief.until_ns, end.returned_ns);
     return;

@@ -23,6 +23,8 @@ class ObjectChecker {
   ObjectChecker(Verdict* verdict, std::chrono::milliseconds limit_per_key)
       : verdict_(*verdict), limit_(limit_per_key) {}
 
+  // An unlock begins: its client relies on the lock no more.
+  void OnUnlockBegins(const Event& begun);
   // A whole operation; `end.outcome` kInfo when it never ended.
   void OnOperation(const Event& begun, const Event& end, std::uint64_t line);
   void Finish();

@@ -61,33 +61,47 @@ Status Run::ChooseNemeses() {
     needs_disks_ = needs_disks_ || nemesis->needs_disks;
     needs_clocks_ = needs_clocks_ || nemesis->name == "clock";
   }
-  needs_layout_ = !options_.loopback;
+  return Status::Ok();
+}
+
+// The machine lacks something. Unless the run may do without, that ends it; else what needs it is
+// replaced by kills, and the report says so.
+Status Run::Without(const std::string& what, bool Nemesis::*needs) {
+  const std::string text = "MISSING ON THIS MACHINE: " + what;
+  if (!options_.degrade) {
+    return Status::Unsupported(text +
+                               "; --degrade deals kills instead, --loopback needs neither root nor "
+                               "namespaces");
+  }
+  std::cerr << "chaos: " << text << "\n";
+  degraded_.push_back(text);
+  for (const Nemesis*& nemesis : nemeses_) {
+    if (nemesis->*needs) nemesis = &Nemeses().front();
+  }
   return Status::Ok();
 }
 
 Status Run::BuildHosts() {
   hosts_.resize(3);
-  if (needs_layout_) {
-    if (::geteuid() != 0) {
-      return Status::Unsupported(
-          "network namespaces need root; --loopback runs without links to cut");
-    }
+  if (!options_.loopback) {
     auto layout = Layout::Build(static_cast<int>(1 + static_cast<unsigned>(::getpid()) % 254));
     if (!layout.ok()) {
-      return Status::Unsupported("this machine makes no network namespaces (" +
-                                 layout.status().ToString() +
-                                 "); --loopback runs without links to cut");
+      TRIAD_RETURN_IF_ERROR(
+          Without("no network namespaces: " + layout.status().ToString(), &Nemesis::needs_layout));
+    } else {
+      layout_ = std::move(*layout);
+      TRIAD_RETURN_IF_ERROR(layout_->Enter("c"));
+      namesrv_host_ = {layout_->AddressOf("ns"), layout_->WrapperOf("ns"), ""};
     }
-    layout_ = std::move(*layout);
-    TRIAD_RETURN_IF_ERROR(layout_->Enter("c"));
-    namesrv_host_ = {layout_->AddressOf("ns"), layout_->WrapperOf("ns"), ""};
   }
   if (needs_disks_) {
     auto disks = Disks::Mount(options_.program_dir + "/triad-crashfs", options_.work_dir, 3);
     if (!disks.ok()) {
-      return Status::Unsupported("no disks that can lose power: " + disks.status().ToString());
+      TRIAD_RETURN_IF_ERROR(Without("no disks that can lose power: " + disks.status().ToString(),
+                                    &Nemesis::needs_disks));
+    } else {
+      disks_ = std::move(*disks);
     }
-    disks_ = std::move(*disks);
   }
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     const std::string name = "n" + std::to_string(i);
@@ -111,7 +125,13 @@ Status Run::StartCluster() {
   options.work_dir = options_.work_dir;
   options.namesrv_host = namesrv_host_;
   options.hosts = hosts_;
-  options.overrides["mappedFileSizeCommitLog"] = std::to_string(8 << 20);
+  options.overrides = options_.broker_keys;
+  options.overrides.try_emplace("mappedFileSizeCommitLog", std::to_string(8 << 20));
+  // Reading everything back must not take longer than the faults.
+  for (const char* where : {"Memory", "Disk"}) {
+    options.overrides[std::string("maxTransferBytesOnMessageIn") + where] = "1048576";
+    options.overrides[std::string("maxTransferCountOnMessageIn") + where] = "1000";
+  }
   auto cluster = LocalCluster::Start(options);
   if (!cluster.ok()) return cluster.status();
   cluster_ = std::move(*cluster);
@@ -219,8 +239,10 @@ Status Run::Judge() {
 
 void Run::CountMissing(int seconds_run) {
   for (const Nemesis* nemesis : nemeses_) {
+    // Alone: its own rate. Among others: they take turns, and a turn is some seconds.
+    const int count = static_cast<int>(nemeses_.size());
     const int planned =
-        nemesis->planned_per_minute * seconds_run / 60 / static_cast<int>(nemeses_.size());
+        count == 1 ? nemesis->planned_per_minute * seconds_run / 60 : seconds_run / (14 * count);
     const auto found = world_->counts().find(std::string(nemesis->name));
     const int fired = found == world_->counts().end() ? 0 : found->second;
     if (fired >= planned) continue;
@@ -268,6 +290,9 @@ std::string Run::Report() const {
     text += "fault " + kind + ": " + std::to_string(count) + "\n";
   }
   for (const std::string& problem : world_->problems()) text += "PROBLEM " + problem + "\n";
+  for (const std::string& degraded : degraded_) {
+    text += degraded + ": kills were dealt instead\n";
+  }
   for (const std::string& missing : missing_) text += "MISSING " + missing + "\n";
   if (verdict_.unknown * 2 > verdict_.attempts) {
     text += "note: more than half of the sends have an unknown outcome\n";

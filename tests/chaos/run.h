@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,8 +21,10 @@ struct RunOptions {
   int seconds = 60;
   std::vector<std::string> nemeses;  // names; "all"
   std::uint64_t seed = 0;
-  bool loopback = false;  // no namespaces: nemeses of links are refused
-  bool keep = false;      // keep the directory of a good run
+  bool loopback = false;                           // no namespaces: nemeses of links are refused
+  bool degrade = false;                            // kills instead of what the machine cannot do
+  bool keep = false;                               // keep the directory of a good run
+  std::map<std::string, std::string> broker_keys;  // of broker.conf
   std::string program_dir, conf_dir, library_dir;
   std::string work_dir;  // absolute
 };
@@ -45,6 +48,7 @@ class Run {
 
  private:
   Status ChooseNemeses();
+  Status Without(const std::string& what, bool Nemesis::*needs);
   Status BuildHosts();
   Status StartCluster();
   Status CreateTopics();
@@ -56,7 +60,7 @@ class Run {
 
   RunOptions options_;
   std::vector<const Nemesis*> nemeses_;
-  bool needs_layout_ = false, needs_disks_ = false, needs_clocks_ = false;
+  bool needs_disks_ = false, needs_clocks_ = false;
   std::unique_ptr<Layout> layout_;
   std::unique_ptr<Disks> disks_;
   std::vector<LocalHost> hosts_;
@@ -68,6 +72,7 @@ class Run {
   std::unique_ptr<Load> load_;
   std::unique_ptr<ObjectLoad> objects_;
   Verdict verdict_;
+  std::vector<std::string> degraded_;
   std::vector<std::string> missing_;  // faults that fired too seldom
 };
 

@@ -43,11 +43,17 @@ void World::Problem(const std::string& text) {
   std::cerr << "chaos: PROBLEM " << text << "\n";
 }
 
+void World::SendKill(std::size_t peer) {
+  if (!cluster_.Running(peer)) return;
+  killed_.insert(peer);
+  ::kill(cluster_.brokers()[peer].pid, SIGKILL);
+}
+
 void World::Kill(std::size_t peer) {
+  SendKill(peer);
   if (!cluster_.Running(peer)) return;
   const Result<int> ended = cluster_.Signal(peer, SIGKILL, milliseconds(20000));
   if (!ended.ok()) Problem(ended.status().ToString());
-  killed_.insert(peer);
 }
 
 void World::Start(std::size_t peer) {

@@ -52,6 +52,9 @@ class World {
   void Problem(const std::string& text);
   const std::vector<std::string>& problems() const { return problems_; }
 
+  // Only sends the signal, so that a fault's time can be taken at once.
+  void SendKill(std::size_t peer);
+  // And waits for the end.
   void Kill(std::size_t peer);
   void Start(std::size_t peer);
   // The process may end by itself from now on (its disk fails).

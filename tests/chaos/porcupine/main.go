@@ -83,7 +83,7 @@ func stepLock(s state, o operation) (state, bool) {
 		return s, true
 	}
 	if o.known && o.answer == 0 {
-		return s, s.holder != "" && s.holder != o.client
+		return s, true // a refusal promises nothing
 	}
 	latest := o.ended
 	if !o.known {
