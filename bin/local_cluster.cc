@@ -157,7 +157,8 @@ Status LocalCluster::WriteBrokerConfig(std::size_t i) {
   values["brokerName"] = broker_name_;
   values["listenPort"] = std::to_string(broker.listen_port);
   values["brokerIP1"] = broker.host.address;
-  values["namesrvAddr"] = namesrv_address_;
+  std::string& name_servers = values["namesrvAddr"];  // overridden: further ones
+  name_servers = namesrv_address_ + (name_servers.empty() ? "" : ";") + name_servers;
   values["storePathRootDir"] = broker.store_dir;
   values["dLegerPeers"] = peers;
   values["dLegerSelfId"] = broker.peer_id;

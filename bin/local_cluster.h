@@ -35,7 +35,8 @@ struct LocalClusterOptions {
   std::string conf_dir;     // holds dledger/broker-n0.conf ...
   std::string work_dir;     // absolute; created when absent
   int peers = 3;
-  std::map<std::string, std::string> overrides;  // broker.conf keys for every peer
+  // broker.conf keys for every peer; namesrvAddr: NameServers beside the cluster's own.
+  std::map<std::string, std::string> overrides;
   LocalHost namesrv_host;
   std::vector<LocalHost> hosts;  // one per peer; empty: all on the loopback
 };
