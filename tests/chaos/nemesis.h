@@ -24,6 +24,7 @@ const std::vector<Nemesis>& Nemeses();
 
 void StrikeKill(World* world);
 void StrikeFailover(World* world);
+void StrikeRestart(World* world);
 void StrikePause(World* world);
 void StrikeNameServer(World* world);
 void StrikeClock(World* world);

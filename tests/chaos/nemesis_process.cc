@@ -15,6 +15,7 @@ const std::vector<Nemesis>& Nemeses() {
   static const std::vector<Nemesis> all = {
       {"kill", StrikeKill, 40},
       {"failover", StrikeFailover, 5},
+      {"restart", StrikeRestart, 6},
       {"pause", StrikePause, 4},
       {"nameserver", StrikeNameServer, 6},
       {"clock", StrikeClock, 6},
@@ -84,6 +85,24 @@ void StrikeFailover(World* world) {
   }
   world->Start(*leader);
   world->WaitCaughtUp(*leader, seconds(30));
+}
+
+// SIGTERM, mostly to the leader: it hands over, leaves in order, and comes back.
+void StrikeRestart(World* world) {
+  const std::size_t peer = world->LeaderOrAny();
+  if (!world->cluster().Running(peer)) return;
+  world->Fault("restart", NamesOf({peer}));
+  world->MayEnd(peer);
+  const Result<int> ended = world->cluster().Signal(peer, SIGTERM, seconds(60));
+  if (!ended.ok()) {
+    world->Problem(ended.status().ToString());
+  } else if (*ended != 0) {
+    world->Problem(world->HostOf(peer) + " left with status " + std::to_string(*ended));
+  }
+  world->WaitBetween(0, 1000);
+  world->Start(peer);
+  world->MustStay(peer);
+  world->WaitBetween(1000, 3000);
 }
 
 void StrikePause(World* world) {

@@ -127,6 +127,7 @@ Status Run::StartCluster() {
   options.hosts = hosts_;
   options.overrides = options_.broker_keys;
   options.overrides.try_emplace("mappedFileSizeCommitLog", std::to_string(8 << 20));
+  options.overrides.try_emplace("shutdownWaitTimeSeconds", "3");
   // Reading everything back must not take longer than the faults.
   for (const char* where : {"Memory", "Disk"}) {
     options.overrides[std::string("maxTransferBytesOnMessageIn") + where] = "1048576";
