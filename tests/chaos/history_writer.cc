@@ -53,7 +53,7 @@ void HistoryWriter::End(std::int64_t id, Event end) {
 void HistoryWriter::Note(Event event) {
   std::lock_guard hold(mutex_);
   event.invokes = event.completes = true;
-  event.outcome = Outcome::kOk;
+  if (event.outcome == Outcome::kNone) event.outcome = Outcome::kOk;
   event.invoked_ns = event.returned_ns = NowNs();
   Write(event);
 }

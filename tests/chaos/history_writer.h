@@ -26,7 +26,7 @@ class HistoryWriter {
   std::int64_t Begin(Event event);
   // `end` has the outcome and what was answered.
   void End(std::int64_t id, Event end);
-  // Something that is over when it is seen.
+  // Something that is over when it is seen; ok unless it says otherwise.
   void Note(Event event);
   Status Flush();
 

@@ -115,7 +115,7 @@ Status Load::StartConsumer(const std::string& client, bool orderly) {
         [this, group, client](const std::vector<client::ReceivedMessage>& messages,
                               client::OrderlyContext* context) {
           for (const client::ReceivedMessage& message : messages) {
-            OnDelivered(group, client, context->fence_token, message);
+            OnDelivered(group, client, context->fence_token, message, true);
           }
           // One in a hundred fails and comes again in place.
           const bool fails =
@@ -127,10 +127,14 @@ Status Load::StartConsumer(const std::string& client, bool orderly) {
     consumer->SetListener(client::MessageListenerConcurrently(
         [this, group, client](const std::vector<client::ReceivedMessage>& messages,
                               client::ConcurrentContext*) {
+          // One in two hundred is refused the first time and comes back through the retry topic.
+          const bool takes =
+              HashOf(messages.front().body) % 200 != 1 || messages.front().reconsume_times > 0;
           for (const client::ReceivedMessage& message : messages) {
-            OnDelivered(group, client, 0, message);
+            OnDelivered(group, client, 0, message, takes);
           }
-          return client::ConcurrentResult::kSuccess;
+          return takes ? client::ConcurrentResult::kSuccess
+                       : client::ConcurrentResult::kReconsumeLater;
         }));
   }
   TRIAD_RETURN_IF_ERROR(consumer->Start());
@@ -139,8 +143,9 @@ Status Load::StartConsumer(const std::string& client, bool orderly) {
 }
 
 void Load::OnDelivered(const std::string& group, const std::string& client, std::uint64_t token,
-                       const client::ReceivedMessage& message) {
+                       const client::ReceivedMessage& message, bool taken) {
   Event event;
+  event.outcome = taken ? Outcome::kOk : Outcome::kFail;
   event.op = Op::kDeliver;
   event.group = group;
   event.client = client;
@@ -151,16 +156,16 @@ void Load::OnDelivered(const std::string& group, const std::string& client, std:
   event.hash = HashOf(message.body);
   history_->Note(event);
   std::lock_guard hold(mutex_);
-  std::vector<bool>& offsets = delivered_[event.key];
-  const auto offset = static_cast<std::size_t>(message.queue_offset);
-  if (offsets.size() <= offset) offsets.resize(offset * 2 + 64);
-  if (!offsets[offset]) ++delivered_counts_[message.queue.topic];
-  offsets[offset] = true;
+  if (!taken) return;
+  // What repeating clients stored twice has one value and two places; what came back through the
+  // retry topic has one value and another place.
+  delivered_[message.topic].insert(token != 0 ? event.key + " " + std::to_string(event.offset)
+                                              : event.value);
 }
 
 std::uint64_t Load::DeliveredOf(const std::string& topic) {
   std::lock_guard hold(mutex_);
-  return delivered_counts_[topic];
+  return delivered_[topic].size();
 }
 
 void Load::SendFree(int number) {

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <unordered_set>
 #include <vector>
 
 #include "tests/chaos/history_writer.h"
@@ -60,15 +61,16 @@ class Load {
   Status Start();
   void StopSending();
   void StopConsuming();
-  // (queue, offset) that `topic`'s group got at least once.
+  // Messages that `topic`'s group took at least once.
   std::uint64_t DeliveredOf(const std::string& topic);
 
  private:
   Status StartConsumer(const std::string& client, bool orderly);
   void SendFree(int number);
   void SendOrdered(int number);
+  // `taken`: the listener will say that it succeeded.
   void OnDelivered(const std::string& group, const std::string& client, std::uint64_t token,
-                   const client::ReceivedMessage& message);
+                   const client::ReceivedMessage& message, bool taken);
 
   const std::string namesrv_address_, broker_name_;
   HistoryWriter* const history_;
@@ -77,8 +79,7 @@ class Load {
   std::vector<std::thread> threads_;
   std::vector<std::unique_ptr<client::PushConsumer>> consumers_;
   std::mutex mutex_;
-  std::map<std::string, std::vector<bool>> delivered_;     // queue -> offsets
-  std::map<std::string, std::uint64_t> delivered_counts_;  // topic
+  std::map<std::string, std::unordered_set<std::string>> delivered_;  // topic -> messages
 };
 
 }  // namespace triad::chaos

@@ -221,8 +221,11 @@ Status MessageChecker::OnGroup(const Event& event) {
 
 Status MessageChecker::OnDeliver(const Event& event, std::uint64_t line) {
   const std::int32_t queue = QueueOf(event.key);
-  TRIAD_RETURN_IF_ERROR(Observe(event, queue, line));
+  // A copy that came back through the retry topic stands nowhere else.
+  const bool retried = event.key.rfind("%RETRY%", 0) == 0;
+  if (!retried) TRIAD_RETURN_IF_ERROR(Observe(event, queue, line));
   Group& group = groups_[event.group];
+  if (event.outcome == Outcome::kFail) return Status::Ok();  // the listener refused: not had yet
   ++verdict_.delivered;
   const Result<std::uint64_t> reference = Reference(event.value);
   if (reference.ok()) {

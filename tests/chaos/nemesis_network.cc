@@ -67,6 +67,17 @@ void StrikeCut(World* world) {
     }
   } else {
     Cut(world, links);
+    // Sometimes one dies meanwhile.
+    const bool kills = world->random().OneIn(3);
+    const std::size_t victim = world->AnyPeer();
+    if (kills) {
+      world->WaitBetween(200, 2000);
+      world->SendKill(victim);
+      world->Fault("kill", world->HostOf(victim));
+      world->Kill(victim);
+      world->WaitBetween(0, 1000);
+      world->Start(victim);
+    }
     world->Wait(milliseconds((end_ns - NowNs()) / 1'000'000));
   }
   Heal(world);
