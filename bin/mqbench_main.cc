@@ -17,16 +17,15 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
+#include <functional>
 #include <memory>
 #include <mutex>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "bin/histogram.h"
+#include "bin/server_cpu.h"
 #include "remoting/client.h"
 #include "remoting/codes.h"
 #include "remoting/headers.h"
@@ -59,38 +58,7 @@ struct Target {
   int queues = 0;
 };
 
-// ---- the servers' CPU time
-// -------------------------------------------------------------------------------------------
-
-// User + system seconds of all processes whose command name (or a Java main class) contains `name`.
-double ServerCpuSeconds(const std::string& name) {
-  double total = 0;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
-    const std::string pid = entry.path().filename();
-    if (pid.find_first_not_of("0123456789") != std::string::npos) continue;
-    std::ifstream command(entry.path() / "cmdline");
-    std::string words((std::istreambuf_iterator<char>(command)), {});
-    const std::string program = words.substr(0, words.find('\0'));
-    const bool java = program.size() >= 4 && program.compare(program.size() - 4, 4, "java") == 0;
-    if ((java ? words : program).find(name) == std::string::npos) continue;
-    std::ifstream stat(entry.path() / "stat");
-    std::string text((std::istreambuf_iterator<char>(stat)), {});
-    const std::size_t at = text.rfind(')');
-    if (at == std::string::npos) continue;
-    std::istringstream fields(text.substr(at + 2));
-    std::string skip;
-    for (int i = 0; i < 11; ++i) fields >> skip;
-    double user = 0;
-    double system = 0;
-    fields >> user >> system;
-    total += (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
-  }
-  return total;
-}
-
 // ---- finding and making the topic
-// ------------------------------------------------------------------------------------
 
 Result<Target> FindTarget(remoting::Client& client, const std::string& namesrv,
                           const std::string& topic) {
@@ -154,7 +122,6 @@ Result<Target> PrepareTarget(remoting::Client& client, const Options& options) {
 }
 
 // ---- counting
-// ---------------------------------------------------------------------------------------------------------
 
 struct Counts {
   std::mutex mutex;
@@ -164,6 +131,7 @@ struct Counts {
   std::uint64_t bytes = 0;
   std::uint64_t errors = 0;
   std::string last_error;
+  std::vector<std::function<void()>> parked;  // what failed; tried again at the next tick
   int inflight = 0;
   bool measuring = false;
   bool stopping = false;
@@ -200,10 +168,34 @@ void Report(const Options& options, const char* what, const Counts& counts, doub
   if (counts.errors > 0) std::printf("last error: %s\n", counts.last_error.c_str());
 }
 
-// Sleeps through warm-up and measurement, with a line of progress per second on a terminal.
-// Returns {seconds measured, server CPU seconds}.
-std::pair<double, double> Measure(const Options& options, Counts* counts) {
-  std::this_thread::sleep_for(std::chrono::duration<double>(options.warmup));
+// Waits until `end`. After a failure the leader may be another one: looks the route up again and
+// tries what failed once more, every 100 ms.
+void WaitUntil(SteadyClock::time_point end, const Options& options, remoting::Client& client,
+               Counts* counts, Target* target) {
+  for (auto now = SteadyClock::now(); now < end; now = SteadyClock::now()) {
+    std::this_thread::sleep_until(std::min(end, now + milliseconds(100)));
+    {
+      std::lock_guard hold(counts->mutex);
+      if (counts->parked.empty()) continue;
+    }
+    const Result<Target> found = FindTarget(client, options.namesrv, options.topic);
+    std::vector<std::function<void()>> again;
+    {
+      std::lock_guard hold(counts->mutex);
+      if (found.ok()) target->address = found->address;
+      again.swap(counts->parked);
+    }
+    for (const auto& request : again) request();
+  }
+}
+
+// Warm-up and measurement, with a line of progress per second on a terminal. The address of
+// `target` is guarded by the mutex of `counts`. Returns {seconds measured, server CPU seconds}.
+std::pair<double, double> Measure(const Options& options, remoting::Client& client, Counts* counts,
+                                  Target* target) {
+  const auto warm = std::chrono::duration_cast<SteadyClock::duration>(
+      std::chrono::duration<double>(options.warmup));
+  WaitUntil(SteadyClock::now() + warm, options, client, counts, target);
   const double cpu_before = ServerCpuSeconds(options.server_process);
   const auto begin = SteadyClock::now();
   {
@@ -216,7 +208,7 @@ std::pair<double, double> Measure(const Options& options, Counts* counts) {
   std::uint64_t before = 0;
   for (auto next = begin + std::chrono::seconds(1); SteadyClock::now() < end;
        next += std::chrono::seconds(1)) {
-    std::this_thread::sleep_until(std::min(next, end));
+    WaitUntil(std::min(next, end), options, client, counts, target);
     std::lock_guard hold(counts->mutex);
     if (terminal)
       std::fprintf(stderr, "\r%llu msg/s   ",
@@ -238,7 +230,6 @@ bool WaitForIdle(Counts* counts) {
 }
 
 // ---- producer
-// ---------------------------------------------------------------------------------------------------------
 
 class ProducerLoad {
  public:
@@ -255,7 +246,7 @@ class ProducerLoad {
     } else {
       for (int i = 0; i < options_.inflight; ++i) Send(SteadyClock::now());
     }
-    const auto [seconds, cpu] = Measure(options_, &counts_);
+    const auto [seconds, cpu] = Measure(options_, client_, &counts_, &target_);
     if (pacer.joinable()) pacer.join();
     if (!WaitForIdle(&counts_)) std::fprintf(stderr, "some requests were never answered\n");
     std::lock_guard hold(counts_.mutex);
@@ -286,12 +277,14 @@ class ProducerLoad {
   }
 
   void Send(SteadyClock::time_point due) {
+    std::string address;
     {
       std::lock_guard hold(counts_.mutex);
       if (counts_.stopping) return;
       ++counts_.inflight;
+      address = target_.address;
     }
-    client_.Call(target_.address, MakeRequest(), milliseconds(10000),
+    client_.Call(address, MakeRequest(), milliseconds(10000),
                  [this, due](Result<Command> answer) { OnAnswer(due, answer); });
   }
 
@@ -305,6 +298,10 @@ class ProducerLoad {
         ++counts_.errors;
         counts_.last_error = answer.ok() ? std::to_string(answer->code) + " " + answer->remark
                                          : answer.status().ToString();
+        const bool again = options_.rate <= 0;  // an open loop goes on by itself
+        counts_.parked.emplace_back([this, again] {
+          if (again) Send(SteadyClock::now());
+        });
       } else if (counts_.measuring) {
         counts_.latency.Record(static_cast<std::uint64_t>(micros));
         ++counts_.messages;
@@ -312,7 +309,7 @@ class ProducerLoad {
       }
     }
     counts_.changed.notify_all();
-    if (options_.rate <= 0) Send(SteadyClock::now());
+    if (ok && options_.rate <= 0) Send(SteadyClock::now());
   }
 
   // Open loop: message n is due at start + n / rate, whatever the answers do (at most 100,000
@@ -336,14 +333,13 @@ class ProducerLoad {
 
   const Options& options_;
   remoting::Client& client_;
-  const Target target_;
+  Target target_;  // its address: guarded by counts_.mutex
   const std::string body_;
   std::atomic<std::uint64_t> sequence_{0};
   Counts counts_;
 };
 
 // ---- consumer
-// ---------------------------------------------------------------------------------------------------------
 
 class ConsumerLoad {
  public:
@@ -352,7 +348,7 @@ class ConsumerLoad {
 
   int Run() {
     for (int queue = 0; queue < target_.queues; ++queue) Pull(queue, 0);
-    const auto [seconds, cpu] = Measure(options_, &counts_);
+    const auto [seconds, cpu] = Measure(options_, client_, &counts_, &target_);
     if (!WaitForIdle(&counts_)) std::fprintf(stderr, "some requests were never answered\n");
     std::lock_guard hold(counts_.mutex);
     Report(options_, "consumer", counts_, seconds, cpu);
@@ -361,10 +357,12 @@ class ConsumerLoad {
 
  private:
   void Pull(int queue, std::int64_t offset) {
+    std::string address;
     {
       std::lock_guard hold(counts_.mutex);
       if (counts_.stopping) return;
       ++counts_.inflight;
+      address = target_.address;
     }
     remoting::PullMessageRequest header;
     header.consumer_group = "mqbench_consumer";
@@ -379,7 +377,7 @@ class ConsumerLoad {
     Command request = Command::Request(remoting::kPullMessage);
     header.Encode(&request.ext);
     const auto sent = SteadyClock::now();
-    client_.Call(target_.address, std::move(request), milliseconds(10000),
+    client_.Call(address, std::move(request), milliseconds(10000),
                  [this, queue, offset, sent](Result<Command> answer) {
                    OnAnswer(queue, offset, sent, answer);
                  });
@@ -388,18 +386,19 @@ class ConsumerLoad {
   void OnAnswer(int queue, std::int64_t offset, SteadyClock::time_point sent,
                 const Result<Command>& answer) {
     std::int64_t next = offset;
+    bool known = false;
     {
       std::lock_guard hold(counts_.mutex);
       --counts_.inflight;
-      const bool known = answer.ok() && (answer->code == remoting::kSuccess ||
-                                         answer->code == remoting::kPullNotFound ||
-                                         answer->code == remoting::kPullRetryImmediately ||
-                                         answer->code == remoting::kPullOffsetMoved);
+      known = answer.ok() &&
+              (answer->code == remoting::kSuccess || answer->code == remoting::kPullNotFound ||
+               answer->code == remoting::kPullRetryImmediately ||
+               answer->code == remoting::kPullOffsetMoved);
       if (!known) {
         ++counts_.errors;
         counts_.last_error = answer.ok() ? std::to_string(answer->code) + " " + answer->remark
                                          : answer.status().ToString();
-        counts_.stopping = counts_.errors > 100;
+        counts_.parked.emplace_back([this, queue, offset] { Pull(queue, offset); });
       } else {
         Result<remoting::PullMessageResponse> header =
             remoting::PullMessageResponse::Decode(answer->ext);
@@ -413,12 +412,12 @@ class ConsumerLoad {
       }
     }
     counts_.changed.notify_all();
-    Pull(queue, next);
+    if (known) Pull(queue, next);
   }
 
   const Options& options_;
   remoting::Client& client_;
-  const Target target_;
+  Target target_;  // its address: guarded by counts_.mutex
   Counts counts_;
 };
 
