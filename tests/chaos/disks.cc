@@ -42,6 +42,11 @@ Result<std::unique_ptr<Disks>> Disks::Mount(const std::string& program, const st
     disk.pid = ::fork();
     if (disk.pid == 0) {
       ::setpgid(0, 0);
+      // It must hear SIGTERM: unmounting alone does not end it while a process of another namespace
+      // still has a copy of the mount.
+      sigset_t none;
+      ::sigemptyset(&none);
+      ::sigprocmask(SIG_SETMASK, &none, nullptr);
       const int log = ::open(disk.log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
       ::dup2(log, STDOUT_FILENO);
       ::dup2(log, STDERR_FILENO);

@@ -16,7 +16,6 @@ constexpr int kFreeProducers = 5;
 constexpr int kOrderedProducers = 2;
 constexpr int kKeysPerProducer = 12;
 constexpr milliseconds kAfterFailure{20};
-constexpr milliseconds kBetweenSends{2};
 
 }  // namespace
 
@@ -69,11 +68,12 @@ Outcome OutcomeOf(const Status& status) {
 }
 
 Load::Load(std::string namesrv_address, std::string broker_name, HistoryWriter* history,
-           std::uint64_t seed)
+           std::uint64_t seed, milliseconds between_sends)
     : namesrv_address_(std::move(namesrv_address)),
       broker_name_(std::move(broker_name)),
       history_(history),
-      seed_(seed) {}
+      seed_(seed),
+      between_sends_(between_sends) {}
 
 Load::~Load() {
   StopSending();
@@ -205,7 +205,7 @@ void Load::SendFree(int number) {
       end.value = result.status().ToString();
     }
     history_->End(id, end);
-    if (stopper_.Wait(result.ok() ? kBetweenSends : kAfterFailure)) break;
+    if (stopper_.Wait(result.ok() ? between_sends_ : kAfterFailure)) break;
   }
   producer.Shutdown();
 }
@@ -244,7 +244,7 @@ void Load::SendOrdered(int number) {
       end.value = result.status().ToString();
     }
     history_->End(id, end);
-    if (stopper_.Wait(result.ok() ? kBetweenSends : kAfterFailure)) break;
+    if (stopper_.Wait(result.ok() ? between_sends_ : kAfterFailure)) break;
   }
   producer.Shutdown();
 }

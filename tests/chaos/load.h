@@ -53,7 +53,7 @@ Outcome OutcomeOf(const Status& status);
 class Load {
  public:
   Load(std::string namesrv_address, std::string broker_name, HistoryWriter* history,
-       std::uint64_t seed);
+       std::uint64_t seed, std::chrono::milliseconds between_sends);
   ~Load();
   Load(const Load&) = delete;
   Load& operator=(const Load&) = delete;
@@ -75,6 +75,7 @@ class Load {
   const std::string namesrv_address_, broker_name_;
   HistoryWriter* const history_;
   const std::uint64_t seed_;
+  const std::chrono::milliseconds between_sends_;  // of one producer
   Stopper stopper_;
   std::vector<std::thread> threads_;
   std::vector<std::unique_ptr<client::PushConsumer>> consumers_;

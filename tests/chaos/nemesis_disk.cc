@@ -89,6 +89,15 @@ void StrikePower(World* world) {
   }
   world->WaitBetween(0, 800);
   for (std::size_t peer : victims) world->Start(peer);
+  if (world->random().OneIn(4)) {  // and again while they recover
+    world->WaitBetween(0, 400);
+    world->Fault("power", names);
+    for (std::size_t peer : victims) world->Kill(peer);
+    for (std::size_t peer : victims) {
+      Order(world, peer, "crash " + std::to_string(world->random().Below(1u << 30)));
+    }
+    for (std::size_t peer : victims) world->Start(peer);
+  }
   world->AllUp(kComesBack);
   world->WaitBetween(1500, 3500);
 }

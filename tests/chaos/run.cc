@@ -22,6 +22,11 @@ constexpr seconds kComesBack{90};
 constexpr seconds kConsumersCatchUp{120};
 constexpr seconds kDrain{300};
 
+// Everything is read six times afterwards: a long run sends more slowly.
+milliseconds BetweenSends(int seconds_run) {
+  return milliseconds(seconds_run <= 300 ? 2 : seconds_run <= 1200 ? 8 : 20);
+}
+
 std::vector<DrainTopic> Topics() {
   return {{kFreeTopic, kTopicQueues}, {kOrderedTopic, kTopicQueues}, {kObjectTopic, kObjectQueues}};
 }
@@ -264,7 +269,7 @@ Status Run::Execute() {
                                    options_.seed);
   world_->UseClocks(clock_files_);
   load_ = std::make_unique<Load>(cluster_->namesrv_address(), cluster_->broker_name(),
-                                 history_.get(), options_.seed);
+                                 history_.get(), options_.seed, BetweenSends(options_.seconds));
   TRIAD_RETURN_IF_ERROR(load_->Start());
   std::vector<std::string> addresses;
   for (const LocalBroker& broker : cluster_->brokers()) addresses.push_back(broker.client_address);
