@@ -15,6 +15,7 @@ namespace triad::broker {
 namespace {
 
 constexpr std::chrono::milliseconds kBudget{2500};
+constexpr std::int32_t kUniqueQueryMessages = 32;  // defaultQueryMaxNum
 
 remoting::Command OffsetAnswer(const remoting::Command& request, QueueOffset offset) {
   remoting::Command response = Success(request);
@@ -88,10 +89,39 @@ void QueryProcessor::OnQueryMessage(const RequestPtr& request, const Reply& repl
     reply(BadHeader(request->command, header.status()));
     return;
   }
-  reply(remoting::Command::ResponseTo(
-      request->command, remoting::kRequestCodeNotSupported,
-      " request type 12 not supported: this broker keeps no index of keys; a message is found by "
-      "its offset message id (33) or by queue and offset (11)"));
+  KeyQuery query;
+  query.topic = Topic(header->topic);
+  query.key = header->key;
+  query.unique_only = header->unique_key_query;
+  query.times = {header->begin_timestamp_ms, header->end_timestamp_ms};
+  const std::int32_t wanted = header->unique_key_query ? kUniqueQueryMessages : header->max_num;
+  query.messages_max = static_cast<std::size_t>(std::max(wanted, 0));
+  OnReader(request, reply,
+           [this, request, reply, query = std::move(query)] { ReadByKey(request, reply, query); });
+}
+
+void QueryProcessor::ReadByKey(const RequestPtr& request, const Reply& reply,
+                               const KeyQuery& query) {
+  const auto found = context_.store.FindMessages(query);
+  const bool none = found.ok() ? found->empty() : found.status().code() == StatusCode::kNotFound;
+  if (none) {
+    reply(remoting::Command::ResponseTo(request->command, remoting::kQueryNotFound,
+                                        "can not find message, maybe time range not correct"));
+    return;
+  }
+  if (!found.ok()) {
+    reply(ResponseOf(request->command, found.status()));
+    return;
+  }
+  std::string body;
+  for (const LoadedMessage& message : *found) body += message.record;
+  remoting::Command response = SuccessWith(request->command, std::move(body));
+  const KeyIndex::Newest newest = context_.store.NewestKey();
+  remoting::QueryMessageResponse header;
+  header.index_last_update_timestamp_ms = newest.time_ms;
+  header.index_last_update_phyoffset = newest.position.value();
+  header.Encode(&response.ext);
+  reply(std::move(response));
 }
 
 void QueryProcessor::OnViewMessage(const RequestPtr& request, const Reply& reply) {

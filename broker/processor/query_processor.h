@@ -1,5 +1,6 @@
-// QueryProcessor: VIEW_MESSAGE_BY_ID (33) on every peer; SEARCH_OFFSET_BY_TIMESTAMP (29),
-// GET_MAX_OFFSET (30), GET_MIN_OFFSET (31), GET_EARLIEST_MSG_STORETIME (32) on the leader.
+// QueryProcessor: VIEW_MESSAGE_BY_ID (33) and QUERY_MESSAGE (12) on every peer;
+// SEARCH_OFFSET_BY_TIMESTAMP (29), GET_MAX_OFFSET (30), GET_MIN_OFFSET (31),
+// GET_EARLIEST_MSG_STORETIME (32) on the leader.
 //
 // The maximum, and whatever depends on it, is read after leadership was confirmed: a client without
 // a stored offset starts there (wire.md §6.3, §6.4). Files are read on reader threads. Thread: safe
@@ -22,8 +23,8 @@ class QueryProcessor {
 
  private:
   void OnViewMessage(const RequestPtr& request, const Reply& reply);
-  // There is no key index: a well-formed query is answered "not supported", a bad one as a bad one.
   void OnQueryMessage(const RequestPtr& request, const Reply& reply);
+  void ReadByKey(const RequestPtr& request, const Reply& reply, const KeyQuery& query);
   void OnMaxOffset(const RequestPtr& request, const Reply& reply);
   void OnMinOffset(const RequestPtr& request, const Reply& reply);
   void OnSearchOffset(const RequestPtr& request, const Reply& reply);

@@ -27,9 +27,9 @@ ApplyContext ContextOf(const dledger::Entry& entry) {
 
 }  // namespace
 
-EntryDispatcher::EntryDispatcher(ReplicatedState* state, ConsumeQueueStore* queues,
+EntryDispatcher::EntryDispatcher(ReplicatedState* state, ConsumeQueueStore* queues, KeyIndex* keys,
                                  std::function<void()> flush)
-    : state_(state), queues_(queues), flush_(std::move(flush)) {
+    : state_(state), queues_(queues), keys_(keys), flush_(std::move(flush)) {
   RefreshLevels();
 }
 
@@ -37,6 +37,8 @@ Result<EntryDispatcher::Outcome> EntryDispatcher::Apply(const dledger::Entry& en
   const ApplyContext context = ContextOf(entry);
   Outcome outcome;
   if (entry.type != dledger::EntryType::kBatch) {
+    keys_->BeginEntry(entry);
+    keys_->EndEntry(entry);
     state_->FinishEntry(context);
     return outcome;
   }
@@ -52,6 +54,8 @@ Result<EntryDispatcher::Outcome> EntryDispatcher::Apply(const dledger::Entry& en
                              !command.value().delete_groups.empty();
     if (!command.value().set_delay_levels.empty()) RefreshLevels();
     if (!command.value().delete_topics.empty() && messages_.empty()) {
+      keys_->BeginEntry(entry);
+      keys_->EndEntry(entry);
       state_->FinishEntry(context);
       flush_();
       DeleteTopics(command.value().delete_topics);
@@ -94,6 +98,7 @@ Status EntryDispatcher::CheckRecords(const dledger::Entry& entry, const PayloadV
 
 void EntryDispatcher::DispatchRecords(const dledger::Entry& entry) {
   std::vector<std::pair<const TopicQueue, Arrival>*> touched;
+  keys_->BeginEntry(entry);
   for (const MessageView& message : messages_) {
     auto found = arrivals_.find(QueueRef{message.topic, QueueId{message.queue_id}});
     if (found == arrivals_.end()) {
@@ -104,23 +109,42 @@ void EntryDispatcher::DispatchRecords(const dledger::Entry& entry) {
     if (arrival.entry != entry.index) touched.push_back(&*found);
     arrival.entry = entry.index;
     arrival.next = message.queue_offset + 1;
+    ++arrival.messages;
+    arrival.bytes += static_cast<std::int64_t>(message.record.size());
+    const SearchProperties properties = FindSearchProperties(message.properties);
     queues_->Append(found->first, message.queue_offset,
                     {message.physical_offset, static_cast<std::int32_t>(message.record.size()),
-                     TagCodeOf(message)});
+                     TagCodeOf(message, properties)});
+    RecordKeys(message, properties);
   }
+  keys_->EndEntry(entry);
   for (const auto* queue : touched) state_->NoteMessage(queue->first, queue->second.next);
 }
 
-Status EntryDispatcher::Replay(const dledger::Entry& entry) {
-  if (entry.type != dledger::EntryType::kBatch) return Status::Ok();
-  const Result<PayloadView> payload = ParsePayload(entry.payload());
-  if (!payload.ok()) return Damaged(entry, payload.status().message());
-  TRIAD_RETURN_IF_ERROR(CheckRecords(entry, payload.value()));
-  if (!payload.value().command.empty()) {
-    const Result<StateCommand> command = DecodeStateCommand(payload.value().command);
-    if (!command.ok()) return Damaged(entry, command.status().message());
-    for (const Topic& topic : command.value().delete_topics) queues_->DeleteTopic(topic);
+Status EntryDispatcher::Replay(const dledger::Entry& entry, Lacking lacking) {
+  messages_.clear();
+  if (entry.type == dledger::EntryType::kBatch) {
+    const Result<PayloadView> payload = ParsePayload(entry.payload());
+    if (!payload.ok()) return Damaged(entry, payload.status().message());
+    TRIAD_RETURN_IF_ERROR(CheckRecords(entry, payload.value()));
+    if (lacking.queues && !payload.value().command.empty()) {
+      const Result<StateCommand> command = DecodeStateCommand(payload.value().command);
+      if (!command.ok()) return Damaged(entry, command.status().message());
+      for (const Topic& topic : command.value().delete_topics) queues_->DeleteTopic(topic);
+    }
   }
+  if (lacking.queues) TRIAD_RETURN_IF_ERROR(ReplayQueues(entry));
+  if (lacking.keys) {
+    keys_->BeginEntry(entry);
+    for (const MessageView& message : messages_) {
+      RecordKeys(message, FindSearchProperties(message.properties));
+    }
+    keys_->EndEntry(entry);
+  }
+  return Status::Ok();
+}
+
+Status EntryDispatcher::ReplayQueues(const dledger::Entry& entry) {
   for (const MessageView& message : messages_) {
     const TopicQueue queue{Topic(std::string(message.topic)), QueueId{message.queue_id}};
     const std::optional<QueueRange> range = queues_->Range(queue);
@@ -130,23 +154,39 @@ Status EntryDispatcher::Replay(const dledger::Entry& entry) {
     }
     queues_->Append(queue, message.queue_offset,
                     {message.physical_offset, static_cast<std::int32_t>(message.record.size()),
-                     TagCodeOf(message)});
+                     TagCodeOf(message, FindSearchProperties(message.properties))});
   }
   return Status::Ok();
 }
 
-std::vector<std::pair<TopicQueue, QueueOffset>> EntryDispatcher::TakeArrivals() {
-  std::vector<std::pair<TopicQueue, QueueOffset>> taken;
+// admin.md §8.2: the unique key, and every part of KEYS; not for a rolled back transaction.
+void EntryDispatcher::RecordKeys(const MessageView& message, const SearchProperties& properties) {
+  if (properties.unique_key.empty() && properties.keys.empty()) return;
+  if ((message.sys_flag & kSysFlagTransactionMask) == kSysFlagRollback) return;
+  const std::uint64_t topic = KeyHash(kTopicSeed, message.topic);
+  if (!properties.unique_key.empty()) {
+    keys_->Add(KeyHash(topic, properties.unique_key), message.physical_offset);
+  }
+  ForEachKey(properties.keys, [&](std::string_view key) {
+    keys_->Add(KeyHash(topic, key), message.physical_offset);
+  });
+}
+
+std::vector<EntryDispatcher::Arrived> EntryDispatcher::TakeArrivals() {
+  std::vector<Arrived> taken;
   taken.reserve(arrivals_.size());
-  for (const auto& [queue, arrival] : arrivals_) taken.emplace_back(queue, arrival.next);
+  for (const auto& [queue, arrival] : arrivals_) {
+    taken.push_back({queue, arrival.next, arrival.messages, arrival.bytes});
+  }
   arrivals_.clear();
-  std::sort(taken.begin(), taken.end());
+  std::ranges::sort(taken, {}, &Arrived::queue);
   return taken;
 }
 
 // wire.md §5.10, §8.4.
-std::int64_t EntryDispatcher::TagCodeOf(const MessageView& message) const {
-  if (message.topic != kScheduleTopic) return TagCode(FindProperty(message.properties, "TAGS"));
+std::int64_t EntryDispatcher::TagCodeOf(const MessageView& message,
+                                        const SearchProperties& properties) const {
+  if (message.topic != kScheduleTopic) return TagCode(properties.tags);
   return message.store_time_ms + levels_.DelayOf(message.queue_id + 1).count();
 }
 

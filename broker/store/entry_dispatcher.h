@@ -1,5 +1,5 @@
 // EntryDispatcher: what a committed entry means: its command to the state, its messages to the
-// consume queues.
+// consume queues and the key index.
 //
 // Owner: the apply thread. Deterministic: the result depends on the entry and the state alone.
 // Nothing is done for an entry whose payload does not parse.
@@ -15,6 +15,7 @@
 #include "broker/state/replicated_state.h"
 #include "broker/store/consume_queue_store.h"
 #include "broker/store/delay_levels.h"
+#include "broker/store/key_index.h"
 #include "broker/store/message.h"
 #include "broker/store/queue_map.h"
 #include "dledger/raft/entry.h"
@@ -23,10 +24,11 @@ namespace triad::broker {
 
 class EntryDispatcher {
  public:
-  // Both outlive it. `flush`: makes the state durable; called before files of a deleted topic are
+  // All outlive it. `flush`: makes the state durable; called before files of a deleted topic are
   // removed, so that after a crash the queues are never older than a deletion the state must
   // repeat.
-  EntryDispatcher(ReplicatedState* state, ConsumeQueueStore* queues, std::function<void()> flush);
+  EntryDispatcher(ReplicatedState* state, ConsumeQueueStore* queues, KeyIndex* keys,
+                  std::function<void()> flush);
 
   struct Outcome {
     ReplicatedState::CommandResult command;
@@ -36,26 +38,41 @@ class EntryDispatcher {
   // except that queues may hold units of its first messages).
   Result<Outcome> Apply(const dledger::Entry& entry);
 
-  // Queues only, for an entry that the state has seen: units and topic deletions. Errors:
-  // kCorruption, also when a queue lacks units in front of it.
-  Status Replay(const dledger::Entry& entry);
+  // For an entry that the state has seen: what a derived store lacks. Queues: units and topic
+  // deletions. Errors: kCorruption, also when a queue lacks units in front of it.
+  struct Lacking {
+    bool queues = true;
+    bool keys = true;
+  };
+  Status Replay(const dledger::Entry& entry, Lacking lacking);
 
-  // Queues that got messages by Apply since the last call, with their new max.
-  std::vector<std::pair<TopicQueue, QueueOffset>> TakeArrivals();
+  // Queues that got messages by Apply since the last call.
+  struct Arrived {
+    TopicQueue queue;
+    QueueOffset max;
+    std::int64_t messages = 0;
+    std::int64_t bytes = 0;
+  };
+  std::vector<Arrived> TakeArrivals();
 
  private:
   struct Arrival {
     QueueOffset next;
     LogIndex entry;  // the last that touched it
+    std::int64_t messages = 0;
+    std::int64_t bytes = 0;
   };
   Status CheckRecords(const dledger::Entry& entry, const PayloadView& payload);
   void DeleteTopics(const std::vector<Topic>& topics);
   void DispatchRecords(const dledger::Entry& entry);
-  std::int64_t TagCodeOf(const MessageView& message) const;
+  Status ReplayQueues(const dledger::Entry& entry);
+  void RecordKeys(const MessageView& message, const SearchProperties& properties);
+  std::int64_t TagCodeOf(const MessageView& message, const SearchProperties& properties) const;
   void RefreshLevels();
 
   ReplicatedState* const state_;
   ConsumeQueueStore* const queues_;
+  KeyIndex* const keys_;
   const std::function<void()> flush_;
   DelayLevels levels_;
   std::string levels_text_;            // what levels_ was parsed from

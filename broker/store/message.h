@@ -21,6 +21,7 @@ namespace triad::broker {
 inline constexpr std::int32_t kSysFlagCompressed = 0x1;
 inline constexpr std::int32_t kSysFlagMultiTags = 0x2;
 inline constexpr std::int32_t kSysFlagTransactionMask = 0xC;
+inline constexpr std::int32_t kSysFlagRollback = 0xC;
 inline constexpr std::int32_t kSysFlagBornHostV6 = 0x10;
 inline constexpr std::int32_t kSysFlagStoreHostV6 = 0x20;
 
@@ -101,6 +102,22 @@ MessageDraft DraftFrom(const MessageView& message);
 std::map<std::string, std::string> ParseProperties(std::string_view properties);
 std::string_view FindProperty(std::string_view properties,
                               std::string_view name);  // empty = absent
+// What a message is found by, in one pass; empty = absent.
+struct SearchProperties {
+  std::string_view tags;
+  std::string_view keys;        // separated by one blank each
+  std::string_view unique_key;  // UNIQ_KEY
+};
+SearchProperties FindSearchProperties(std::string_view properties);
+// Calls `visit` with each key of a KEYS property.
+template <typename Visit>
+void ForEachKey(std::string_view keys, const Visit& visit) {
+  while (!keys.empty()) {
+    const std::size_t blank = keys.find(' ');
+    if (blank != 0) visit(keys.substr(0, blank));
+    keys.remove_prefix(blank == std::string_view::npos ? keys.size() : blank + 1);
+  }
+}
 // Replaces or appends. An empty value removes; U+0002 inside the value is left out.
 void SetProperty(std::string* properties, std::string_view name, std::string_view value);
 void RemoveProperty(std::string* properties, std::string_view name);

@@ -86,6 +86,18 @@ std::string_view FindProperty(std::string_view properties, std::string_view name
   return found;
 }
 
+SearchProperties FindSearchProperties(std::string_view properties) {
+  SearchProperties found;
+  std::string_view piece;
+  while (NextPiece(&properties, &piece)) {
+    const Item item = ItemOf(piece);
+    if (item.name == "TAGS") found.tags = item.value;
+    if (item.name == "KEYS") found.keys = item.value;
+    if (item.name == "UNIQ_KEY") found.unique_key = item.value;
+  }
+  return found;
+}
+
 void SetProperty(std::string* properties, std::string_view name, std::string_view value) {
   CHECK(!name.empty());
   CHECK(name.find_first_of("\x01\x02") == std::string_view::npos);

@@ -62,6 +62,8 @@ class LogMessageStore final : public MessageStore, private dledger::Application 
   Result<LoadedMessage> ReadMessageAt(PhysicalOffset offset) override;
   Result<QueueOffset> OffsetByTime(const TopicQueue& queue, std::int64_t time_ms,
                                    bool upper) override;
+  Result<std::vector<LoadedMessage>> FindMessages(KeyQuery query) override;
+  KeyIndex::Newest NewestKey() const override { return keys_->newest(); }
 
  private:
   // ---- dledger::Application ----
@@ -75,11 +77,13 @@ class LogMessageStore final : public MessageStore, private dledger::Application 
   // ---- Open ----
   Status OpenState();
   Status OpenNode();
+  Status OpenKeys();
   Status OpenQueues(QueueCheckpoint checkpoint);
-  Status ReplayQueues(LogIndex behind);
+  Status ReplayDerived(LogIndex behind);
   Status ReplayWhenWritten(LogIndex behind);
   Status CheckQueues(bool rebuilt) const;
   std::string QueueDir() const { return options_.root_dir + "/consumequeue"; }
+  std::string KeyDir() const { return options_.root_dir + "/keyindex"; }
 
   bool ApplyEntry(const dledger::Entry& entry);
   void ProposeDelayLevels();
@@ -98,6 +102,7 @@ class LogMessageStore final : public MessageStore, private dledger::Application 
 
   std::unique_ptr<ReplicatedState> state_;
   std::unique_ptr<ConsumeQueueStore> queues_;
+  std::unique_ptr<KeyIndex> keys_;
   std::unique_ptr<EntryDispatcher> dispatcher_;
   std::unique_ptr<StoreFlusher> flusher_;
   std::unique_ptr<dledger::Node> node_;  // its threads use all of the above
@@ -112,6 +117,7 @@ Status LogMessageStore::Open() {
   TRIAD_RETURN_IF_ERROR(OpenNode());
   const Result<QueueCheckpoint> checkpoint = StoreFlusher::Loaded(*state_);
   if (!checkpoint.ok()) return checkpoint.status();
+  TRIAD_RETURN_IF_ERROR(OpenKeys());
   Status opened = OpenQueues(checkpoint.value());
   if (opened.ok()) opened = CheckQueues(false);
   if (opened.code() == StatusCode::kCorruption) {
@@ -121,11 +127,13 @@ Status LogMessageStore::Open() {
   }
   TRIAD_RETURN_IF_ERROR(opened);
   TRIAD_RETURN_IF_ERROR(queues_->SetLogBegin(node_->status().begin_position));
+  TRIAD_RETURN_IF_ERROR(keys_->SetLogBegin(node_->status().begin_position));
   const FlushPolicy policy{.state_interval = options_.state_flush_interval,
                            .state_bytes = options_.state_flush_bytes,
                            .queues_interval = options_.queue_checkpoint_interval,
                            .queues_bytes = options_.queue_checkpoint_bytes};
-  flusher_ = std::make_unique<StoreFlusher>(policy, clock_, state_.get(), queues_.get());
+  flusher_ =
+      std::make_unique<StoreFlusher>(policy, clock_, state_.get(), queues_.get(), keys_.get());
   appender_.set_wake([this] { node_->WakeProposer(); });
   return Status::Ok();
 }
@@ -149,7 +157,21 @@ Status LogMessageStore::OpenNode() {
   return node.status();
 }
 
-// Opens the queues as of `checkpoint` and brings them up to the state.
+Status LogMessageStore::OpenKeys() {
+  const Result<std::uint64_t> synced = StoreFlusher::LoadedKeyRun(*state_);
+  if (!synced.ok()) return synced.status();
+  const PhysicalOffset log_begin = node_->status().begin_position;
+  Result<std::unique_ptr<KeyIndex>> keys = KeyIndex::Open(fs_, KeyDir(), synced.value(), log_begin);
+  if (keys.status().code() == StatusCode::kCorruption) {
+    LOG(WARNING) << "the key index is rebuilt from the log: " << keys.status().message();
+    TRIAD_RETURN_IF_ERROR(KeyIndex::Discard(fs_, KeyDir()));
+    keys = KeyIndex::Open(fs_, KeyDir(), synced.value(), log_begin);
+  }
+  if (keys.ok()) keys_ = std::move(keys.value());
+  return keys.status();
+}
+
+// Opens the queues as of `checkpoint` and brings them up to the state, the key index with them.
 Status LogMessageStore::OpenQueues(QueueCheckpoint checkpoint) {
   dispatcher_.reset();
   queues_.reset();
@@ -159,25 +181,32 @@ Status LogMessageStore::OpenQueues(QueueCheckpoint checkpoint) {
       ConsumeQueueStore::Open(fs_, QueueDir(), checkpoint.position);
   if (!queues.ok()) return queues.status();
   queues_ = std::move(queues.value());
-  dispatcher_ = std::make_unique<EntryDispatcher>(state_.get(), queues_.get(),
+  dispatcher_ = std::make_unique<EntryDispatcher>(state_.get(), queues_.get(), keys_.get(),
                                                   [this] { flusher_->FlushState(); });
   dispatched_ = checkpoint.index;
-  return ReplayQueues(std::min(state_->applied_index(), node_->status().last_index) + 1);
+  return ReplayDerived(std::min(state_->applied_index(), node_->status().last_index) + 1);
 }
 
-// Gives the queues the entries (dispatched_, behind), which the state has seen.
-Status LogMessageStore::ReplayQueues(LogIndex behind) {
+// Gives the queues the entries (dispatched_, behind), which the state has seen, and the key index
+// those that it lacks.
+Status LogMessageStore::ReplayDerived(LogIndex behind) {
   const LogIndex first_kept = node_->status().first_index;
   if (dispatched_ + 1 < first_kept) dispatched_ = first_kept - 1;
-  while (dispatched_ + 1 < behind) {
+  if (keys_->last() + 1 < first_kept) {
+    keys_->SkipTo(first_kept - 1, node_->status().begin_position);
+  }
+  for (LogIndex next = std::min(dispatched_, keys_->last()) + 1; next < behind;) {
     const Result<std::vector<dledger::EntryRef>> entries =
-        node_->ReadRange(dispatched_ + 1, behind, kReplayBytes);
+        node_->ReadRange(next, behind, kReplayBytes);
     if (!entries.ok()) return entries.status();
     CHECK(!entries.value().empty());
     for (const dledger::EntryRef& entry : entries.value()) {
-      CHECK_EQ(entry->index, dispatched_ + 1);
-      TRIAD_RETURN_IF_ERROR(dispatcher_->Replay(*entry));
-      dispatched_ = entry->index;
+      CHECK_EQ(entry->index, next);
+      const EntryDispatcher::Lacking lacking{.queues = dispatched_ < next,
+                                             .keys = keys_->last() < next};
+      TRIAD_RETURN_IF_ERROR(dispatcher_->Replay(*entry, lacking));
+      dispatched_ = std::max(dispatched_, next);
+      ++next;
     }
     TRIAD_RETURN_IF_ERROR(queues_->WriteOut());
   }
@@ -250,7 +279,7 @@ void LogMessageStore::Apply(std::span<const dledger::EntryRef> entries) {
   for (const dledger::EntryRef& entry : entries) {
     if (entry->index <= state_->applied_index()) continue;  // the replay below takes it
     if (entry->end() > written) unwritten_.Add(entry);
-    if (dispatched_ + 1 < entry->index) {
+    if (dispatched_ + 1 < entry->index || keys_->last() + 1 < entry->index) {
       // The log of this peer was behind its state at the start (it lost its end and got it back).
       const Status replayed = ReplayWhenWritten(entry->index);
       LOG_IF(FATAL, !replayed.ok())
@@ -259,22 +288,25 @@ void LogMessageStore::Apply(std::span<const dledger::EntryRef> entries) {
     }
     topics_changed = ApplyEntry(*entry) || topics_changed;
   }
-  for (const auto& [queue, max] : dispatcher_->TakeArrivals()) {
-    if (listener_.on_arrival) listener_.on_arrival(queue, max);
+  for (const EntryDispatcher::Arrived& arrived : dispatcher_->TakeArrivals()) {
+    if (listener_.on_put) {
+      listener_.on_put(arrived.queue.topic, arrived.messages, arrived.bytes);
+    }
+    if (listener_.on_arrival) listener_.on_arrival(arrived.queue, arrived.max);
   }
   if (topics_changed && listener_.on_topics_changed) listener_.on_topics_changed();
   flusher_->Tick();
   appender_.ExpireWaiters();
 }
 
-// As ReplayQueues; waits a while for entries that are committed, but not yet on this peer's disk.
+// As ReplayDerived; waits a while for entries that are committed, but not yet on this peer's disk.
 Status LogMessageStore::ReplayWhenWritten(LogIndex behind) {
   constexpr int kTriesMax = 1000;
   constexpr std::chrono::milliseconds kPause{10};
-  Status replayed = ReplayQueues(behind);
+  Status replayed = ReplayDerived(behind);
   for (int i = 0; i < kTriesMax && replayed.code() == StatusCode::kNotFound; ++i) {
     std::this_thread::sleep_for(kPause);
-    replayed = ReplayQueues(behind);
+    replayed = ReplayDerived(behind);
   }
   return replayed;
 }
@@ -389,6 +421,21 @@ Result<QueueOffset> LogMessageStore::OffsetByTime(const TopicQueue& queue, std::
   }
   if (!upper) return low;
   return low == range.min ? low : low - 1;
+}
+
+Result<std::vector<LoadedMessage>> LogMessageStore::FindMessages(KeyQuery query) {
+  const std::optional<TopicConfig> topic = state_->FindTopic(query.topic);
+  if (!topic.has_value()) return Status::NotFound("topic " + query.topic.value() + " is not here");
+  query.topic_begin = topic->created_position;
+  query.applied_end = state_->applied_position();
+  return FindByKey(*keys_, query, [this](PhysicalOffset at) -> Result<LoadedMessage> {
+    Result<LoadedMessage> loaded = ReadMessageAt(at);
+    if (loaded.status().code() == StatusCode::kNotFound && at >= node_->status().begin_position) {
+      return Status::Unavailable("position " + std::to_string(at.value()) +
+                                 " is not in the log of this peer yet");
+    }
+    return loaded;
+  });
 }
 
 }  // namespace

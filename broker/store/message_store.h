@@ -1,10 +1,9 @@
-// MessageStore: the broker's side of the replicated log: appender, state and consume queues wired
-// to one dledger::Node.
+// MessageStore: the broker's side of the replicated log: appender, state, consume queues and key
+// index wired to one dledger::Node.
 //
 // Implements dledger::Application: builds entries (log thread), applies committed ones (apply
-// thread): command, messages, consume queues, waiters, wake-ups, flushes. The one place where
-// message positions become bytes again. Open replays what the synced state and the queue checkpoint
-// have not seen.
+// thread): command, messages, derived stores, waiters, wake-ups, flushes. The one place where
+// message positions become bytes again. Open replays what the derived stores have not seen.
 
 #pragma once
 
@@ -18,6 +17,7 @@
 #include "broker/state/state_store.h"
 #include "broker/store/appender.h"
 #include "broker/store/consume_queue_store.h"
+#include "broker/store/key_query.h"
 #include "common/clock.h"
 #include "common/file_system.h"
 #include "dledger/node.h"
@@ -27,7 +27,8 @@ namespace triad::broker {
 struct MessageStoreOptions {
   dledger::NodeOptions node;  // dir is set from root_dir
   AppenderOptions appender;
-  std::string root_dir;  // storePathRootDir: dledger-<id>/, state/, consumequeue/ stand below it
+  // storePathRootDir: dledger-<id>/, state/, consumequeue/, keyindex/ stand below it
+  std::string root_dir;
   std::string delay_levels;  // messageDelayLevel, used when this peer is the first leader
   std::chrono::milliseconds state_flush_interval{1000};
   std::uint64_t state_flush_bytes = 64u << 20;
@@ -38,17 +39,13 @@ struct MessageStoreOptions {
       OpenLevelDbStateStore;
 };
 
-// The entry that holds a message, and the message in it. Keeps the bytes alive.
-struct LoadedMessage {
-  dledger::EntryRef entry;
-  std::string_view record;
-};
-
 class MessageStore {
  public:
   struct Listener {
     // Apply thread. The queue's max moved (one call per queue and apply batch). Must not block.
     std::function<void(const TopicQueue& queue, QueueOffset max)> on_arrival;
+    // Apply thread, beside it: how much was put.
+    std::function<void(const Topic& topic, std::int64_t messages, std::int64_t bytes)> on_put;
     // Apply thread. Topics or groups changed.
     std::function<void()> on_topics_changed;
     // Log thread. Every change; ready = may serve as leader.
@@ -83,6 +80,10 @@ class MessageStore {
   // §6.3. Reader threads only.
   virtual Result<QueueOffset> OffsetByTime(const TopicQueue& queue, std::int64_t time_ms,
                                            bool upper) = 0;
+  // Messages of an existing topic by key, of what is applied here; topic_begin and applied_end are
+  // filled in. Reader threads only. Errors: kNotFound: no such topic.
+  virtual Result<std::vector<LoadedMessage>> FindMessages(KeyQuery query) = 0;
+  virtual KeyIndex::Newest NewestKey() const = 0;
 };
 
 }  // namespace triad::broker

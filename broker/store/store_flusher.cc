@@ -8,6 +8,7 @@ namespace triad::broker {
 namespace {
 
 constexpr char kCheckpointName[] = "cq_checkpoint";
+constexpr char kKeyRunName[] = "key_run";
 
 std::string EncodeCheckpoint(const QueueCheckpoint& checkpoint) {
   return std::to_string(checkpoint.index.value()) + " " +
@@ -24,11 +25,12 @@ void DieIfFailed(const Status& status, const char* what) {
 }  // namespace
 
 StoreFlusher::StoreFlusher(FlushPolicy policy, const Clock& clock, ReplicatedState* state,
-                           ConsumeQueueStore* queues)
+                           ConsumeQueueStore* queues, KeyIndex* keys)
     : policy_(policy),
       clock_(clock),
       state_(state),
       queues_(queues),
+      keys_(keys),
       state_flushed_at_(clock.MonoNow()),
       queues_synced_at_(clock.MonoNow()),
       thread_([this] { RunSyncs(); }) {}
@@ -60,6 +62,18 @@ Result<QueueCheckpoint> StoreFlusher::Loaded(const ReplicatedState& state) {
   return QueueCheckpoint{LogIndex{index}, PhysicalOffset{position}};
 }
 
+Result<std::uint64_t> StoreFlusher::LoadedKeyRun(const ReplicatedState& state) {
+  std::uint64_t run = 0;
+  const std::optional<std::string> text = state.LoadedExtra(kKeyRunName);
+  if (!text.has_value()) return run;
+  const char* const end = text->data() + text->size();
+  const auto parsed = std::from_chars(text->data(), end, run);
+  if (parsed.ec != std::errc() || parsed.ptr != end) {
+    return Status::Corruption("state: bad key index checkpoint '" + *text + "'");
+  }
+  return run;
+}
+
 void StoreFlusher::NoteEntry(std::uint64_t bytes) {
   bytes_since_flush_ += bytes;
   bytes_since_sync_ += bytes;
@@ -82,6 +96,7 @@ void StoreFlusher::Tick() {
 
 void StoreFlusher::FlushAll() {
   FinishSync(true);
+  keys_->Seal();
   if (state_->applied_index() != last_checkpoint_) {
     StartSync();
     FinishSync(true);
@@ -89,21 +104,21 @@ void StoreFlusher::FlushAll() {
   if (state_->dirty() || to_be_saved_.has_value()) FlushState();
 }
 
-QueueCheckpoint StoreFlusher::Here() const {
-  return {state_->applied_index(), state_->applied_position()};
-}
-
 void StoreFlusher::StartSync() {
   Result<std::function<Status()>> sync = queues_->PrepareSync();
   DieIfFailed(sync.status(), "the consume queues");
-  in_making_ = Here();
-  last_checkpoint_ = in_making_->index;
+  KeyIndex::PendingSync keys = keys_->PrepareSync();
+  in_making_ = Checkpoints{{state_->applied_index(), state_->applied_position()}, keys.synced};
+  last_checkpoint_ = state_->applied_index();
   bytes_since_sync_ = 0;
   queues_synced_at_ = clock_.MonoNow();
   {
     const std::lock_guard hold(mutex_);
     CHECK(sync_ == nullptr);
-    sync_ = std::move(sync.value());
+    sync_ = [sync_queues = std::move(sync.value()), sync_keys = std::move(keys.sync)] {
+      TRIAD_RETURN_IF_ERROR(sync_queues());
+      return sync_keys();
+    };
     running_ = true;
   }
   changed_.notify_all();
@@ -118,14 +133,15 @@ void StoreFlusher::FinishSync(bool wait) {
     if (running_) return;
     result = sync_result_;
   }
-  DieIfFailed(result, "the consume queues");
+  DieIfFailed(result, "the consume queues or the key index");
   to_be_saved_ = std::exchange(in_making_, std::nullopt);
 }
 
 void StoreFlusher::FlushState() {
   std::vector<std::pair<std::string, std::string>> extra;
   if (to_be_saved_.has_value()) {
-    extra.emplace_back(kCheckpointName, EncodeCheckpoint(*to_be_saved_));
+    extra.emplace_back(kCheckpointName, EncodeCheckpoint(to_be_saved_->queues));
+    extra.emplace_back(kKeyRunName, std::to_string(to_be_saved_->key_run));
   }
   DieIfFailed(state_->Flush(extra), "the replicated state");
   to_be_saved_.reset();

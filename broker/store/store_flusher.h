@@ -1,7 +1,7 @@
-// StoreFlusher: when the state and the consume queues become durable.
+// StoreFlusher: when the state and the derived stores (consume queues, key index) become durable.
 //
 // The state: one synced batch per interval or per so many bytes of log, on the apply thread. The
-// consume queues: synced in the background (a thread of its own), and the checkpoint that says so
+// derived stores: synced in the background (a thread of its own), and the checkpoint that says so
 // goes into the next state batch, so that a checkpoint is never ahead of what it promises.
 // Owner: the apply thread. A write or sync that fails ends the process: what it would have made
 // durable is unknown, and a restart rebuilds it from the log.
@@ -18,6 +18,7 @@
 
 #include "broker/state/replicated_state.h"
 #include "broker/store/consume_queue_store.h"
+#include "broker/store/key_index.h"
 #include "common/clock.h"
 
 namespace triad::broker {
@@ -40,11 +41,13 @@ class StoreFlusher {
  public:
   // All outlive it.
   StoreFlusher(FlushPolicy policy, const Clock& clock, ReplicatedState* state,
-               ConsumeQueueStore* queues);
+               ConsumeQueueStore* queues, KeyIndex* keys);
   ~StoreFlusher();  // joins
 
   // As the loaded state says; nullopt = none yet. Errors: kCorruption.
   static Result<QueueCheckpoint> Loaded(const ReplicatedState& state);
+  // The last run of the key index that is durable; 0 = none.
+  static Result<std::uint64_t> LoadedKeyRun(const ReplicatedState& state);
 
   void NoteEntry(std::uint64_t bytes);
   // Does what is due.
@@ -58,21 +61,25 @@ class StoreFlusher {
   void RunSyncs();
   void StartSync();
   void FinishSync(bool wait);
-  QueueCheckpoint Here() const;
+  struct Checkpoints {
+    QueueCheckpoint queues;
+    std::uint64_t key_run = 0;
+  };
 
   const FlushPolicy policy_;
   const Clock& clock_;
   ReplicatedState* const state_;
   ConsumeQueueStore* const queues_;
+  KeyIndex* const keys_;
 
   // Apply thread only.
   TimePoint state_flushed_at_;
   TimePoint queues_synced_at_;
   std::uint64_t bytes_since_flush_ = 0;
   std::uint64_t bytes_since_sync_ = 0;
-  LogIndex last_checkpoint_;                    // made or in the making
-  std::optional<QueueCheckpoint> in_making_;    // its sync runs
-  std::optional<QueueCheckpoint> to_be_saved_;  // synced; goes with the next state batch
+  LogIndex last_checkpoint_;                // made or in the making
+  std::optional<Checkpoints> in_making_;    // its sync runs
+  std::optional<Checkpoints> to_be_saved_;  // synced; goes with the next state batch
 
   std::mutex mutex_;  // for what follows; a leaf
   std::condition_variable changed_;

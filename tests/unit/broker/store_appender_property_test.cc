@@ -31,7 +31,9 @@ class World {
         state_(OpenMemoryStateStore(PosixFileSystem(), dir_.path() + "/state").value()),
         queues_(ConsumeQueueStore::Open(PosixFileSystem(), dir_.path() + "/cq", PhysicalOffset{0})
                     .value()),
-        dispatcher_(&state_, queues_.get(), [this] { CHECK(state_.Flush({}).ok()); }),
+        keys_(
+            KeyIndex::Open(PosixFileSystem(), dir_.path() + "/keys", 0, PhysicalOffset{0}).value()),
+        dispatcher_(&state_, queues_.get(), keys_.get(), [this] { CHECK(state_.Flush({}).ok()); }),
         appender_(Options(), clock_) {
     CHECK(state_.Load().ok());
   }
@@ -228,6 +230,7 @@ class World {
   std::mt19937_64 random_;
   ReplicatedState state_;
   std::unique_ptr<ConsumeQueueStore> queues_;
+  std::unique_ptr<KeyIndex> keys_;
   EntryDispatcher dispatcher_;
   Appender appender_;
 

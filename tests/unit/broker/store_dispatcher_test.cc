@@ -19,7 +19,9 @@ class DispatcherTest : public testing::Test {
       : state_(OpenMemoryStateStore(PosixFileSystem(), dir_.path() + "/state").value()),
         queues_(ConsumeQueueStore::Open(PosixFileSystem(), dir_.path() + "/cq", PhysicalOffset{0})
                     .value()),
-        dispatcher_(&state_, queues_.get(), [this] {
+        keys_(
+            KeyIndex::Open(PosixFileSystem(), dir_.path() + "/keys", 0, PhysicalOffset{0}).value()),
+        dispatcher_(&state_, queues_.get(), keys_.get(), [this] {
           ++flushes_;
           flushed_at_ = state_.applied_index();
           topic_dir_at_flush_ = PosixFileSystem().Exists(dir_.path() + "/cq/T");
@@ -52,9 +54,18 @@ class DispatcherTest : public testing::Test {
                               std::move(payload), &tail_);
   }
 
+  std::vector<std::pair<TopicQueue, QueueOffset>> Arrivals() {
+    std::vector<std::pair<TopicQueue, QueueOffset>> arrivals;
+    for (const auto& arrived : dispatcher_.TakeArrivals()) {
+      arrivals.emplace_back(arrived.queue, arrived.max);
+    }
+    return arrivals;
+  }
+
   StoreTempDir dir_;
   ReplicatedState state_;
   std::unique_ptr<ConsumeQueueStore> queues_;
+  std::unique_ptr<KeyIndex> keys_;
   int flushes_ = 0;
   LogIndex flushed_at_;
   bool topic_dir_at_flush_ = false;
@@ -70,10 +81,9 @@ TEST_F(DispatcherTest, ArrivalsAreOnePerQueueWithTheLastOffset) {
   EXPECT_EQ(state_.NextOffset(Queue("T", 1)), QueueOffset{1});
   ASSERT_TRUE(dispatcher_.Apply(*second).ok());
   EXPECT_EQ(state_.NextOffset(Queue("T", 1)), QueueOffset{2});
-  EXPECT_THAT(dispatcher_.TakeArrivals(),
-              ElementsAre(std::make_pair(Queue("T", 0), QueueOffset{1}),
-                          std::make_pair(Queue("T", 1), QueueOffset{2})));
-  EXPECT_THAT(dispatcher_.TakeArrivals(), IsEmpty());
+  EXPECT_THAT(Arrivals(), ElementsAre(std::make_pair(Queue("T", 0), QueueOffset{1}),
+                                      std::make_pair(Queue("T", 1), QueueOffset{2})));
+  EXPECT_THAT(Arrivals(), IsEmpty());
 }
 
 TEST_F(DispatcherTest, OtherEntriesOnlyMoveTheIndex) {
@@ -96,8 +106,7 @@ TEST_F(DispatcherTest, ADeletionIsFlushedBeforeTheFilesGoAndItsArrivalsAreForgot
   EXPECT_TRUE(topic_dir_at_flush_);
   EXPECT_FALSE(PosixFileSystem().Exists(dir_.path() + "/cq/T"));
   EXPECT_FALSE(queues_->Range(Queue("T", 0)).has_value());
-  EXPECT_THAT(dispatcher_.TakeArrivals(),
-              ElementsAre(std::make_pair(Queue("U", 0), QueueOffset{1})));
+  EXPECT_THAT(Arrivals(), ElementsAre(std::make_pair(Queue("U", 0), QueueOffset{1})));
 }
 
 TEST_F(DispatcherTest, TopicsChangedAlsoWhenOnlyGroupsDo) {
@@ -112,21 +121,21 @@ TEST_F(DispatcherTest, TopicsChangedAlsoWhenOnlyGroupsDo) {
   EXPECT_TRUE(dispatcher_.Apply(*Entry(Payload(remove, {})))->topics_changed);
 }
 
-TEST_F(DispatcherTest, ReplayTouchesTheQueuesOnly) {
+TEST_F(DispatcherTest, ReplayTouchesTheDerivedStoresOnly) {
   StateCommand command;
   command.put_topics.push_back(TopicOf("T"));
   const auto entry = Entry(Payload(command, {Draft("T", 0, "a")}));
-  ASSERT_TRUE(dispatcher_.Replay(*entry).ok());
+  ASSERT_TRUE(dispatcher_.Replay(*entry, {}).ok());
   EXPECT_EQ(state_.applied_index(), LogIndex{0});
   EXPECT_FALSE(state_.FindTopic(Topic("T")).has_value());
   EXPECT_EQ(queues_->Range(Queue("T", 0))->max, QueueOffset{1});
-  EXPECT_THAT(dispatcher_.TakeArrivals(), IsEmpty());
+  EXPECT_THAT(Arrivals(), IsEmpty());
 }
 
 TEST_F(DispatcherTest, ReplayOverAGapIsCorruption) {
-  ASSERT_TRUE(dispatcher_.Replay(*Entry(Payload({}, {Draft("T", 0, "a")}))).ok());
+  ASSERT_TRUE(dispatcher_.Replay(*Entry(Payload({}, {Draft("T", 0, "a")})), {}).ok());
   ++next_[Queue("T", 0)];
-  EXPECT_EQ(dispatcher_.Replay(*Entry(Payload({}, {Draft("T", 0, "b")}))).code(),
+  EXPECT_EQ(dispatcher_.Replay(*Entry(Payload({}, {Draft("T", 0, "b")})), {}).code(),
             StatusCode::kCorruption);
 }
 
@@ -160,12 +169,33 @@ TEST_F(DispatcherTest, DamagedPayloadsAreCorruptionAndChangeNothing) {
     const auto entry =
         dledger::MakeEntry(Term{1}, dledger::EntryType::kBatch, 1700000000000, c.payload, &tail);
     EXPECT_EQ(dispatcher_.Apply(*entry).status().code(), StatusCode::kCorruption);
-    EXPECT_EQ(dispatcher_.Replay(*entry).code(), StatusCode::kCorruption);
+    EXPECT_EQ(dispatcher_.Replay(*entry, {}).code(), StatusCode::kCorruption);
     EXPECT_EQ(state_.applied_index(), LogIndex{0});
     EXPECT_FALSE(state_.FindTopic(Topic("T")).has_value());
     EXPECT_FALSE(queues_->Range(Queue("T", 0)).has_value());
   }
   EXPECT_TRUE(dispatcher_.Apply(*Entry(good)).ok());
+}
+
+// admin.md §8.2: the unique key and each part of KEYS, not for a rolled back transaction.
+TEST_F(DispatcherTest, KeysOfMessagesAreRecorded) {
+  MessageDraft keyed = Draft("T", 0, "a");
+  keyed.properties = "KEYS\x01k1  k2\x02TAGS\x01t\x02UNIQ_KEY\x01U1\x02";
+  MessageDraft rolled_back = keyed;
+  rolled_back.sys_flag = kSysFlagRollback;
+  const auto entry = Entry(Payload({}, {Draft("T", 0, "none"), keyed, rolled_back}));
+  const auto found = [&](const std::string& topic, const std::string& key) {
+    std::size_t count = 0;
+    const std::uint64_t hash = KeyHash(KeyHash(kTopicSeed, topic), key);
+    EXPECT_TRUE(keys_->Find(hash, {}, [&](PhysicalOffset) { return ++count < 100; }).ok());
+    return count;
+  };
+  ASSERT_TRUE(dispatcher_.Replay(*entry, {.queues = true, .keys = false}).ok());
+  EXPECT_EQ(found("T", "k1"), 0u);
+  ASSERT_TRUE(dispatcher_.Replay(*entry, {.queues = false, .keys = true}).ok());
+  for (const char* key : {"k1", "k2", "U1"}) EXPECT_EQ(found("T", key), 1u) << key;
+  for (const char* key : {"", "t", "k1  k2"}) EXPECT_EQ(found("T", key), 0u) << key;
+  EXPECT_EQ(found("U", "k1"), 0u) << "the topic is part of it";
 }
 
 }  // namespace

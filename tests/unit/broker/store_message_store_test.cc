@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <future>
 
 #include "broker/state/memory_state_store.h"
@@ -71,6 +72,7 @@ class MessageStoreTest : public testing::Test {
                 [this](const TopicQueue& queue, QueueOffset max) {
                   signal_.Update([&] { arrivals_.emplace_back(queue, max); });
                 },
+            .on_put = {},
             .on_topics_changed = [this] { signal_.Update([&] { ++topics_changed_; }); },
             .on_leader_change =
                 [this](const dledger::LeaderInfo& info) {
@@ -150,6 +152,19 @@ class MessageStoreTest : public testing::Test {
         bodies.emplace_back(message.body);
         ++next;
       }
+    }
+    return bodies;
+  }
+  // Bodies found by key, as a reader thread finds them.
+  std::vector<std::string> ByKey(const std::string& topic, const std::string& key) {
+    KeyQuery query;
+    query.topic = Topic(topic);
+    query.key = key;
+    const auto found = store_->FindMessages(query);
+    CHECK(found.ok()) << found.status();
+    std::vector<std::string> bodies;
+    for (const LoadedMessage& message : *found) {
+      bodies.emplace_back(ParseMessage(message.record, true).value().body);
     }
     return bodies;
   }
@@ -379,13 +394,14 @@ class MessageStoreCrashTest : public MessageStoreTest {
     stdfs::copy(dir_.path() + "/saved-" + part, root() + "/" + part,
                 stdfs::copy_options::recursive);
   }
+  static std::string Keyed(const std::string& key) { return "KEYS\x01" + key + "\x02"; }
   // Messages to two queues, with a deletion in the middle.
   void Work() {
     Create("T");
     Create("U");
     for (int i = 0; i < 20; ++i) {
-      Send("T", 0, "t" + std::to_string(i));
-      Send("U", 1, "u" + std::to_string(i));
+      Send("T", 0, "t" + std::to_string(i), Keyed("k"));
+      Send("U", 1, "u" + std::to_string(i), Keyed("u" + std::to_string(i) + " all"));
       expected_u_.push_back("u" + std::to_string(i));
     }
   }
@@ -393,14 +409,18 @@ class MessageStoreCrashTest : public MessageStoreTest {
     Delete("T");
     Create("T");
     for (int i = 0; i < 5; ++i) {
-      Send("T", 0, "n" + std::to_string(i));
-      Send("U", 1, "v" + std::to_string(i));
+      Send("T", 0, "n" + std::to_string(i), Keyed("k"));
+      Send("U", 1, "v" + std::to_string(i), Keyed("v" + std::to_string(i) + " all"));
       expected_u_.push_back("v" + std::to_string(i));
     }
   }
   void ExpectEverything() {
     EXPECT_THAT(Bodies(Queue("T", 0)), ElementsAre("n0", "n1", "n2", "n3", "n4"));
     EXPECT_EQ(Bodies(Queue("U", 1)), expected_u_);
+    // The deleted topic's messages are not those of the new one.
+    EXPECT_THAT(ByKey("T", "k"), ElementsAre("n0", "n1", "n2", "n3", "n4"));
+    EXPECT_EQ(ByKey("U", "all"), expected_u_);
+    for (const std::string& body : expected_u_) EXPECT_THAT(ByKey("U", body), ElementsAre(body));
     EXPECT_EQ(Send("T", 0, "next").queue_offset, QueueOffset{5});
     EXPECT_EQ(Send("U", 1, "next").queue_offset,
               QueueOffset{static_cast<std::int64_t>(expected_u_.size())});
@@ -460,6 +480,43 @@ TEST_F(MessageStoreCrashTest, LostQueuesAreRebuilt) {
   ExpectEverything();
 }
 
+TEST_F(MessageStoreCrashTest, ALostKeyIndexIsRebuilt) {
+  Begin();
+  Work();
+  DeleteAndRecreate();
+  Close();
+  stdfs::remove_all(root() + "/keyindex");
+  Begin();
+  ExpectEverything();
+}
+
+TEST_F(MessageStoreCrashTest, ADamagedKeyIndexIsRebuilt) {
+  Begin();
+  Work();
+  Close();
+  Begin();
+  DeleteAndRecreate();
+  Close();
+  std::ofstream(root() + "/keyindex/00000000000000000000", std::ios::in | std::ios::binary)
+      << "damaged";
+  Begin();
+  ExpectEverything();
+}
+
+TEST_F(MessageStoreCrashTest, AnOlderKeyIndexCatchesUp) {
+  Begin();
+  Work();
+  Close();
+  Save("state");
+  Save("keyindex");
+  Begin();
+  DeleteAndRecreate();
+  Close();
+  Restore("keyindex");
+  Begin();
+  ExpectEverything();
+}
+
 TEST_F(MessageStoreCrashTest, OneLostQueueIsRebuilt) {
   Begin();
   Work();
@@ -490,7 +547,7 @@ TEST_F(MessageStoreCrashTest, FlushesAndCheckpointsByTimeLeaveAConsistentWhole) 
   const LogIndex here = store_->state().applied_index();
   for (int i = 0; store_->state().flushed_index() < here; ++i) {
     ASSERT_LT(i, 10000);
-    Send("U", 1, "w" + std::to_string(i));
+    Send("U", 1, "w" + std::to_string(i), Keyed("w" + std::to_string(i) + " all"));
     expected_u_.push_back("w" + std::to_string(i));
   }
   Close();
