@@ -25,11 +25,14 @@
 #include "broker/processor/progress_processor.h"
 #include "broker/processor/pull_processor.h"
 #include "broker/processor/query_processor.h"
+#include "broker/processor/relay_processor.h"
 #include "broker/processor/send_back_processor.h"
 #include "broker/processor/send_processor.h"
+#include "broker/processor/stats_processor.h"
 #include "broker/processor/system_state.h"
 #include "broker/processor/topic_processor.h"
 #include "broker/service/delay_service.h"
+#include "broker/service/dynamic_config.h"
 #include "broker/service/long_polling.h"
 #include "remoting/client.h"
 #include "remoting/server.h"
@@ -100,6 +103,7 @@ struct Broker::Parts {
   std::unique_ptr<DiskGuard> disk;
   Counters counters;
   std::unique_ptr<RuntimeInfo> info;
+  std::unique_ptr<DynamicConfig> dynamic_config;
   std::unique_ptr<BrokerContext> context;
   std::unique_ptr<Dispatcher> dispatcher;
   std::unique_ptr<ClientProcessor> client_processor;
@@ -110,8 +114,10 @@ struct Broker::Parts {
   std::unique_ptr<ProgressProcessor> progress_processor;
   std::unique_ptr<PullProcessor> pull_processor;
   std::unique_ptr<QueryProcessor> query_processor;
+  std::unique_ptr<RelayProcessor> relay_processor;
   std::unique_ptr<SendBackProcessor> send_back_processor;
   std::unique_ptr<SendProcessor> send_processor;
+  std::unique_ptr<StatsProcessor> stats_processor;
   std::unique_ptr<TopicProcessor> topic_processor;
   std::unique_ptr<remoting::Server> server;
 
@@ -173,6 +179,9 @@ Status Broker::Parts::OpenStore() {
     long_polling->OnArrival(queue, max);
     delays->OnArrival(queue);
   };
+  listener.on_put = [this](const Topic& topic, std::int64_t messages, std::int64_t bytes) {
+    if (wired) context->stats->NotePut(topic, messages, bytes);
+  };
   listener.on_topics_changed = [this] {
     if (wired) registration->OnTopicsChanged();
   };
@@ -198,6 +207,10 @@ void Broker::Parts::MakeServices() {
                                      static_cast<std::uint64_t>(config.disk_free_floor_bytes));
   disk->Refresh();
   info = std::make_unique<RuntimeInfo>(config, clock, counters, *disk, *store);
+  DynamicConfig::Effects effects;
+  effects.on_permission = [this] { registration->OnTopicsChanged(); };
+  effects.on_name_servers = [this](const std::string& list) { registration->SetNameServers(list); };
+  dynamic_config = std::make_unique<DynamicConfig>(&config, fs, std::move(effects));
   consumers = std::make_unique<ConsumerRegistry>(
       kMembersMax, [this](const GroupName& group, const std::vector<Member>& members) {
         NotifyMembers(group, members);
@@ -218,17 +231,20 @@ void Broker::Parts::MakeProcessors() {
     *processor = std::make_unique<Processor>(*context, more...);
     (*processor)->Register(dispatcher.get());
   };
+  info_processor = std::make_unique<InfoProcessor>(*dynamic_config, *info);
+  info_processor->Register(dispatcher.get());
   const std::int64_t memory_bytes = MachineMemoryBytes();
   make(&client_processor);
   make(&group_processor);
-  make(&info_processor, *info);
   make(&lock_processor);
   make(&offset_processor, memory_bytes);
   make(&progress_processor);
   make(&pull_processor);
   make(&query_processor);
+  make(&relay_processor);
   make(&send_back_processor);
   make(&send_processor);
+  make(&stats_processor, *context->stats);
   make(&topic_processor);
 }
 
@@ -298,6 +314,7 @@ void Broker::Parts::OnLeaderChange(const dledger::LeaderInfo& change) {
     locks->OnLeaderTerm(Term{});
     delays->OnLeaderTerm(Term{});
   }
+  context->resets->Clear();  // they were the old leader's
   registration->OnLeaderChange(change);
   timers->Schedule(std::chrono::milliseconds(0), [this] { long_polling->WakeAll(); });
 }
@@ -321,6 +338,7 @@ void Broker::Parts::ProposeSystemState() {
 void Broker::Parts::Housekeep() {
   disk->Refresh();
   info->Sample();
+  context->stats->Sample(clock.MonoNow());
   if (++housekeepings % kExpireEvery == 0) {
     const TimePoint now = clock.MonoNow();
     consumers->Expire(now);

@@ -55,6 +55,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/live.h"
 #include "common/properties.h"
 
 namespace triad {
@@ -171,21 +172,14 @@ class ConfigTable : public ConfigTableBase {
  public:
   template <typename T>
   void Int(std::string key, T Config::*member, KeyOptions options) {
-    static_assert(std::is_integral_v<T> && !std::is_same_v<T, bool>);
-    options.min = std::max(options.min, Lowest<T>());
-    options.max = std::min(options.max, Highest<T>());
-    const KeyOptions limits = options;
-    Add<T>(
-        std::move(key), "integer", std::move(options), member,
-        [limits](const std::string& text, T* out) {
-          std::int64_t value = 0;
-          std::string expected = config_internal::ParseInteger(text, limits, &value);
-          if (expected.empty()) *out = static_cast<T>(value);
-          return expected;
-        },
-        [](const T& value) { return std::to_string(value); });
+    AddInt<T>(std::move(key), member, std::move(options));
   }
-
+  // Live members may be changed while the program runs.
+  template <typename T>
+  void Int(std::string key, Live<T> Config::*member, KeyOptions options) {
+    options.dynamic = true;
+    AddInt<T>(std::move(key), member, std::move(options));
+  }
   void Double(std::string key, double Config::*member, KeyOptions options) {
     const KeyOptions limits = options;
     Add<double>(
@@ -197,9 +191,11 @@ class ConfigTable : public ConfigTableBase {
   }
 
   void Bool(std::string key, bool Config::*member, KeyOptions options) {
-    Add<bool>(std::move(key), "true / false", std::move(options), member,
-              config_internal::ParseBool,
-              [](const bool& value) { return std::string(value ? "true" : "false"); });
+    AddBool(std::move(key), member, std::move(options));
+  }
+  void Bool(std::string key, Live<bool> Config::*member, KeyOptions options) {
+    options.dynamic = true;
+    AddBool(std::move(key), member, std::move(options));
   }
 
   void Text(std::string key, std::string Config::*member, KeyOptions options) {
@@ -302,16 +298,43 @@ class ConfigTable : public ConfigTableBase {
     return static_cast<std::int64_t>(std::numeric_limits<T>::max());
   }
 
-  template <typename T, typename Parse, typename Format>
-  void Add(std::string key, std::string type, KeyOptions options, T Config::*member, Parse parse,
-           Format format, bool is_path = false) {
+  template <typename T, typename Member>
+  void AddInt(std::string key, Member Config::*member, KeyOptions options) {
+    static_assert(std::is_integral_v<T> && !std::is_same_v<T, bool>);
+    options.min = std::max(options.min, Lowest<T>());
+    options.max = std::min(options.max, Highest<T>());
+    const KeyOptions limits = options;
+    Add<T>(
+        std::move(key), "integer", std::move(options), member,
+        [limits](const std::string& text, T* out) {
+          std::int64_t value = 0;
+          std::string expected = config_internal::ParseInteger(text, limits, &value);
+          if (expected.empty()) *out = static_cast<T>(value);
+          return expected;
+        },
+        [](const T& value) { return std::to_string(value); });
+  }
+  template <typename Member>
+  void AddBool(std::string key, Member Config::*member, KeyOptions options) {
+    Add<bool>(std::move(key), "true / false", std::move(options), member,
+              config_internal::ParseBool,
+              [](const bool& value) { return std::string(value ? "true" : "false"); });
+  }
+
+  // Member: T or Live<T>.
+  template <typename T, typename Member, typename Parse, typename Format>
+  void Add(std::string key, std::string type, KeyOptions options, Member Config::*member,
+           Parse parse, Format format, bool is_path = false) {
     Row row;
     row.key = std::move(key);
     row.type = std::move(type);
     row.options = std::move(options);
     row.is_path = is_path;
     row.set = [member, parse](void* config, const std::string& value) -> std::string {
-      return parse(value, &(static_cast<Config*>(config)->*member));
+      T parsed = static_cast<const Config*>(config)->*member;
+      std::string expected = parse(value, &parsed);
+      if (expected.empty()) static_cast<Config*>(config)->*member = std::move(parsed);
+      return expected;
     };
     row.get = [member, format](const void* config) -> std::string {
       return format(static_cast<const Config*>(config)->*member);

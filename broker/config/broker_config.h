@@ -1,5 +1,5 @@
 // BrokerConfig: everything a broker process is told by its file and command line. Built once,
-// passed by const reference.
+// passed by const reference; Live members may change while the broker runs (UPDATE_BROKER_CONFIG).
 //
 // Keys, ranges and help: the one table in broker_config.cc (docs/configuration.md is made from it).
 // Defaults are RocketMQ's, except flushDiskType = SYNC_FLUSH. Source: dledger.md §3.
@@ -13,6 +13,7 @@
 
 #include "common/config_table.h"
 #include "common/ids.h"
+#include "common/live.h"
 #include "common/status.h"
 
 namespace triad::broker {
@@ -55,7 +56,7 @@ struct BrokerConfig {
   // Store
   std::string store_root;  // empty: $HOME/store
   std::int32_t segment_bytes = 1 << 30;
-  std::int32_t max_message_bytes = 4194304;
+  Live<std::int32_t> max_message_bytes = 4194304;
   FlushDiskType flush = FlushDiskType::kSyncFlush;
   std::int32_t file_reserved_hours = 72;
   std::string delete_when = "04";
@@ -65,21 +66,21 @@ struct BrokerConfig {
   std::int64_t cache_bytes = 64LL << 20;
 
   // Topics, groups, permissions
-  bool auto_create_topic = true;
-  bool auto_create_group = true;
+  Live<bool> auto_create_topic = true;
+  Live<bool> auto_create_group = true;
   std::int32_t default_topic_queues = 8;
   bool cluster_topic = true;
   bool broker_topic = true;
-  std::int32_t broker_permission = 6;
+  Live<std::int32_t> broker_permission = 6;
   bool trace_topic = false;
   std::string trace_topic_name = "RMQ_SYS_TRACE_TOPIC";
-  bool trace_on = true;
-  bool notify_consumer_ids_changed = true;
-  bool long_polling = true;
+  Live<bool> trace_on = true;
+  Live<bool> notify_consumer_ids_changed = true;
+  Live<bool> long_polling = true;
   std::chrono::milliseconds short_polling{1000};
-  std::int32_t in_memory_percent = 40;
-  std::int32_t max_transfer_bytes_in_memory = 262144;
-  std::int32_t max_transfer_count_in_memory = 32;
+  Live<std::int32_t> in_memory_percent = 40;
+  Live<std::int32_t> max_transfer_bytes_in_memory = 262144;
+  Live<std::int32_t> max_transfer_count_in_memory = 32;
   std::int32_t max_transfer_bytes_on_disk = 65536;
   std::int32_t max_transfer_count_on_disk = 8;
   std::int32_t max_topic_bytes = 127;

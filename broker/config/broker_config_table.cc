@@ -38,7 +38,7 @@ void AddIdentity(Table* t) {
           .max = 65535,
           .default_text = "listenPort + 1"});
   t->Text("namesrvAddr", &BrokerConfig::namesrv_addr,
-          {.help = "name servers: host:port;host:port", .important = true});
+          {.help = "name servers: host:port;host:port", .important = true, .dynamic = true});
   t->Duration(
       "registerNameServerPeriod", &BrokerConfig::register_period,
       {.help = "how often the registration is repeated (kept within 10000 to 60000)", .min = 1});

@@ -4,15 +4,18 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 
 #include "broker/config/broker_config.h"
 #include "broker/processor/leader_gate.h"
+#include "broker/service/broker_stats.h"
 #include "broker/service/client_registry.h"
 #include "broker/service/counters.h"
 #include "broker/service/disk_guard.h"
 #include "broker/service/leader_reads.h"
 #include "broker/service/lock_service.h"
 #include "broker/service/offset_service.h"
+#include "broker/service/pending_resets.h"
 #include "broker/service/registration.h"
 #include "broker/service/timer_queue.h"
 #include "broker/store/message_store.h"
@@ -38,6 +41,8 @@ struct BrokerContext {
   Counters& counters;
   LongPolling* long_polling = nullptr;
   HostPort store_host{};  // where this peer's records say they are: brokerIP1 as an address
+  std::shared_ptr<BrokerStats> stats = std::make_shared<BrokerStats>(config.cluster_name);
+  std::shared_ptr<PendingResets> resets = std::make_shared<PendingResets>();
 };
 
 }  // namespace triad::broker

@@ -19,9 +19,9 @@ void InfoProcessor::Register(Dispatcher* dispatcher) {
 }
 
 void InfoProcessor::OnGetConfig(const RequestPtr& request, const Reply& reply) {
-  remoting::Command response =
-      SuccessWith(request->command, BrokerConfigTable().Print(context_.config));
-  remoting::DataVersion version;  // the configuration never changes while the broker runs
+  remoting::Command response = SuccessWith(request->command, config_.Print());
+  remoting::DataVersion version;
+  version.counter = config_.version();
   remoting::GetBrokerConfigResponse header;
   header.version = version.Encode();
   header.Encode(&response.ext);
@@ -29,20 +29,21 @@ void InfoProcessor::OnGetConfig(const RequestPtr& request, const Reply& reply) {
 }
 
 void InfoProcessor::OnUpdateConfig(const RequestPtr& request, const Reply& reply) {
-  auto wanted = Properties::Parse(request->command.body);
+  const auto wanted = Properties::Parse(request->command.body);
   if (!wanted.ok()) {
-    reply(remoting::Command::ResponseTo(request->command, remoting::kSystemError,
-                                        "string2Properties error"));
+    reply(remoting::Command::ResponseTo(
+        request->command, remoting::kSystemError,
+        "string2Properties error: " + std::string(wanted.status().message())));
     return;
   }
-  std::string keys;
-  for (const auto& [key, entry] : wanted->entries()) keys += (keys.empty() ? "" : ", ") + key;
-  const std::string file =
-      context_.config.config_file.empty() ? "its configuration file" : context_.config.config_file;
-  reply(remoting::Command::ResponseTo(
-      request->command, remoting::kNoPermission,
-      "no key can be changed while this broker runs; edit " + file +
-          " and restart the peer (the others go on serving). Not changed: " + keys));
+  const auto outcome = config_.Update(*wanted, request->client_address);
+  if (!outcome.ok()) {
+    reply(ResponseOf(request->command, outcome.status()));
+    return;
+  }
+  remoting::Command response = Success(request->command);
+  response.remark = outcome->ToString();
+  reply(std::move(response));
 }
 
 void InfoProcessor::OnRuntimeInfo(const RequestPtr& request, const Reply& reply) {

@@ -1,19 +1,20 @@
 // InfoProcessor: a broker about itself: configuration (25, 26) and runtime information (28).
 //
-// Answered by every peer itself. UPDATE_BROKER_CONFIG is refused: no key can change while the
-// broker runs, and an answer of success would be a lie. Thread: safe on every thread.
+// Answered by every peer itself. The answer of an update says in its remark what is in force now
+// and what only at the next start. Thread: safe on every thread; an update writes a small file.
 
 #pragma once
 
-#include "broker/processor/broker_context.h"
 #include "broker/processor/dispatcher.h"
+#include "broker/service/dynamic_config.h"
 #include "broker/service/runtime_info.h"
 
 namespace triad::broker {
 
 class InfoProcessor {
  public:
-  InfoProcessor(BrokerContext& context, const RuntimeInfo& info) : context_(context), info_(info) {}
+  // Both outlive the processor.
+  InfoProcessor(DynamicConfig& config, const RuntimeInfo& info) : config_(config), info_(info) {}
   void Register(Dispatcher* dispatcher);
 
  private:
@@ -21,7 +22,7 @@ class InfoProcessor {
   void OnUpdateConfig(const RequestPtr& request, const Reply& reply);
   void OnRuntimeInfo(const RequestPtr& request, const Reply& reply);
 
-  BrokerContext& context_;
+  DynamicConfig& config_;
   const RuntimeInfo& info_;
 };
 

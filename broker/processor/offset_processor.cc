@@ -170,6 +170,12 @@ void OffsetProcessor::CommitInNewGroup(const RequestPtr& request, const Reply& r
 }
 
 void OffsetProcessor::Commit(const RequestPtr& request, const Reply& reply, OffsetCommit commit) {
+  if (context_.resets->Pending(commit.key.group, commit.key.queue)) {
+    remoting::Command ignored = Success(request->command);
+    ignored.remark = "Offset has been previously reset";
+    reply(std::move(ignored));
+    return;
+  }
   context_.offsets.Commit(
       std::move(commit), request->arrived + kBudget,
       [request, reply](const Status& status) { reply(ResponseOf(request->command, status)); });

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "broker/processor/response.h"
+#include "broker/processor/store_times.h"
+#include "broker/service/long_polling.h"
 
 namespace triad::broker {
 namespace {
@@ -18,15 +20,6 @@ remoting::ConnectionInfo Describe(const Member& member) {
   info.language = member.client.language;
   info.version = member.client.version;
   return info;
-}
-
-std::int64_t StoreTimeOf(MessageStore& store, const TopicQueue& queue, QueueOffset offset) {
-  auto units = store.queues().Read(queue, offset, 1);
-  if (!units.ok() || units->empty()) return 0;
-  auto message = store.ReadMessage(units->front());
-  if (!message.ok()) return 0;
-  auto view = ParseMessage(message->record, false);
-  return view.ok() ? view->store_time_ms : 0;
 }
 
 }  // namespace
@@ -335,22 +328,46 @@ void ProgressProcessor::CommitReset(const RequestPtr& request, const Reply& repl
   for (const OffsetCommit& commit : commits) {
     body.offset_table[Name(commit.key.queue)] = commit.offset.value();
   }
+  if (commits.empty()) {
+    reply(SuccessWith(request->command, body.Encode()));
+    return;
+  }
+  // From here on the group's own commits are ignored; those that wait go into the log first.
+  const Status marked = context_.resets->Mark(commits);
+  if (!marked.ok()) {
+    reply(ResponseOf(request->command, marked));
+    return;
+  }
+  context_.offsets.Flush(
+      GroupName(header.group), request->arrived + kBudget,
+      [this, request, reply, header, body, commits = std::move(commits)](const Status& flushed) {
+        IgnoreError(flushed, "a leader that was deposed learns it from the proposal");
+        ProposeReset(request, reply, header, body, commits);
+      });
+}
+
+void ProgressProcessor::ProposeReset(const RequestPtr& request, const Reply& reply,
+                                     const remoting::ResetOffsetRequest& header,
+                                     const remoting::ResetOffsetBody& body,
+                                     const std::vector<OffsetCommit>& commits) {
   Proposal proposal;
-  proposal.command.offsets = std::move(commits);
+  proposal.command.offsets = commits;
   proposal.deadline = request->arrived + kBudget;
-  proposal.done = [this, request, reply, header, body](const AppendOutcome& outcome) {
+  proposal.done = [this, request, reply, header, body, commits](const AppendOutcome& outcome) {
     if (!outcome.status.ok()) {
+      context_.resets->Unmark(commits);
       reply(ResponseOf(request->command, outcome.status));
       return;
     }
     PushReset(header, body);
+    // Held pulls look again: the reset's next pull may be one of them.
+    if (context_.long_polling != nullptr) {
+      context_.timers.Schedule(std::chrono::milliseconds(0),
+                               [this] { context_.long_polling->WakeAll(); });
+    }
     reply(SuccessWith(request->command,
                       request->command.language == "CPP" ? body.EncodeForCpp() : body.Encode()));
   };
-  if (proposal.command.offsets.empty()) {
-    reply(SuccessWith(request->command, body.Encode()));
-    return;
-  }
   context_.store.appender().Submit(std::move(proposal));
 }
 

@@ -4,8 +4,8 @@
 //
 // Connections are answered from this peer's own table (clients heartbeat every peer); progress and
 // reset by the leader. A reset commits the new offsets through the log and pushes them to the
-// members that are online. Thread: safe on every thread. Source: wire.md §7.4, §12; admin.md §2.6,
-// §6.2, §6.3.
+// members that are online; commits of a queue are ignored until its consumer pulls again. Thread:
+// safe on every thread. Source: wire.md §7.4, §12; admin.md §2.6, §6.2, §6.3.
 
 #pragma once
 
@@ -42,6 +42,10 @@ class ProgressProcessor {
                  const remoting::ResetOffsetRequest& header, const TopicConfig& topic);
   void CommitReset(const RequestPtr& request, const Reply& reply,
                    const remoting::ResetOffsetRequest& header, std::vector<OffsetCommit> commits);
+  void ProposeReset(const RequestPtr& request, const Reply& reply,
+                    const remoting::ResetOffsetRequest& header,
+                    const remoting::ResetOffsetBody& body,
+                    const std::vector<OffsetCommit>& commits);
   void PushReset(const remoting::ResetOffsetRequest& header, const remoting::ResetOffsetBody& body);
   remoting::MessageQueue Name(const TopicQueue& queue) const;
 

@@ -72,6 +72,15 @@ void PullProcessor::OnPull(const RequestPtr& request, const Reply& reply) {
   Examine(pull);
 }
 
+// After a reset the consumer's next pull goes where the reset says (admin.md §6.2).
+bool PullProcessor::AnswerReset(const Pull& pull) {
+  const auto target = context_.resets->Take(GroupName(pull.header.consumer_group), pull.queue);
+  if (!target || *target == pull.from) return false;
+  Answer(pull, remoting::kPullOffsetMoved, *target, context_.store.RangeOf(pull.queue),
+         "the offset was reset", {});
+  return true;
+}
+
 Refusal PullProcessor::CheckPermissions(const remoting::PullMessageRequest& header) const {
   const ReplicatedState& state = context_.store.state();
   if ((context_.config.broker_permission & kPermRead) == 0) {
@@ -152,6 +161,7 @@ Refusal PullProcessor::FindFilter(const remoting::PullMessageRequest& header,
 void PullProcessor::CommitOffset(const Pull& pull) const {
   const bool wanted = (pull.header.sys_flag & kCommitBit) != 0 && pull.header.commit_offset >= 0;
   if (!wanted || !Leads()) return;
+  if (context_.resets->Pending(GroupName(pull.header.consumer_group), pull.queue)) return;
   OffsetCommit commit;
   commit.key = {GroupName(pull.header.consumer_group), pull.queue};
   commit.offset = QueueOffset(pull.header.commit_offset);
@@ -162,6 +172,7 @@ void PullProcessor::CommitOffset(const Pull& pull) const {
 
 // Decides by where the pull's offset lies; again after every wake-up.
 void PullProcessor::Examine(const PullPtr& pull) {
+  if (AnswerReset(*pull)) return;
   const QueueRange range = context_.store.RangeOf(pull->queue);
   if (pull->from < range.min || pull->from > range.max) {
     OnOutOfRange(pull, range);
@@ -185,6 +196,8 @@ void PullProcessor::Fetch(const PullPtr& pull, bool on_reader) {
   }
   const QueueRange range = context_.store.RangeOf(pull->queue);
   if (batch.messages > 0) {
+    context_.stats->NoteGet(pull->queue.topic, pull->header.consumer_group, batch.messages,
+                            static_cast<std::int64_t>(batch.body.size()));
     context_.counters.get_messages.fetch_add(batch.messages, std::memory_order_relaxed);
     context_.counters.get_bytes.fetch_add(static_cast<std::int64_t>(batch.body.size()),
                                           std::memory_order_relaxed);
@@ -202,12 +215,12 @@ void PullProcessor::Fetch(const PullPtr& pull, bool on_reader) {
 
 PullProcessor::Batch PullProcessor::Collect(const Pull& pull, bool on_reader) const {
   const MessageStore& store = context_.store;
-  const auto count = static_cast<std::size_t>(std::clamp(
-      pull.header.max_msg_nums, 1, std::max(1, context_.config.max_transfer_count_in_memory)));
-  const auto bytes = static_cast<std::size_t>(std::max(
-      1,
-      std::min(context_.config.max_transfer_bytes_in_memory,
-               pull.header.max_msg_bytes.value_or(context_.config.max_transfer_bytes_in_memory))));
+  const auto count = static_cast<std::size_t>(
+      std::clamp(pull.header.max_msg_nums, 1,
+                 std::max(1, context_.config.max_transfer_count_in_memory.get())));
+  const std::int32_t bytes_max = context_.config.max_transfer_bytes_in_memory;
+  const auto bytes = static_cast<std::size_t>(
+      std::max(1, std::min(bytes_max, pull.header.max_msg_bytes.value_or(bytes_max))));
   const std::size_t units_max = pull.filter.matches_all() ? count : kScanUnitsMax;
   Batch batch;
   batch.next = pull.from;

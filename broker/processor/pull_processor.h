@@ -53,6 +53,7 @@ class PullProcessor {
   Refusal CheckPermissions(const remoting::PullMessageRequest& header) const;
   Refusal FindFilter(const remoting::PullMessageRequest& header, TagFilter* filter) const;
   void CommitOffset(const Pull& pull) const;
+  bool AnswerReset(const Pull& pull);
 
   void Examine(const PullPtr& pull);
   void Fetch(const PullPtr& pull, bool on_reader);

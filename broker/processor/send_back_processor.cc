@@ -193,7 +193,10 @@ void SendBackProcessor::Store(const SendBack& back, const MessageView& message) 
   proposal.command.send_backs.emplace_back(back.key.first, back.key.second);
   proposal.deadline = back.request->arrived + kSendBackBudget;
   proposal.only_in = back.term;
-  proposal.done = [this, key = back.key, term = back.term](const AppendOutcome& outcome) {
+  const std::string_view origin = FindProperty(message.properties, "RETRY_TOPIC");
+  const Topic topic(std::string(origin.empty() ? message.topic : origin));
+  proposal.done = [this, topic, key = back.key, term = back.term](const AppendOutcome& outcome) {
+    if (outcome.status.ok()) context_.stats->NoteSendBack(topic, key.first.value());
     if (outcome.status.code() == StatusCode::kTimedOut) {
       OnUnknown(key, term, outcome.status);
     } else {

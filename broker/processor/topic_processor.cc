@@ -6,6 +6,7 @@
 
 #include "broker/processor/names.h"
 #include "broker/processor/response.h"
+#include "broker/processor/store_times.h"
 #include "broker/service/config_bodies.h"
 #include "remoting/bodies.h"
 
@@ -18,16 +19,6 @@ constexpr std::int32_t kQueuesMax = 65536;
 
 constexpr std::array<std::string_view, 4> kAttributes = {"queue.type", "cleanup.policy",
                                                          "message.type", "reserve.time"};
-
-std::int64_t StoreTimeOfLast(MessageStore& store, const TopicQueue& queue, QueueOffset max) {
-  if (max.value() == 0) return 0;
-  auto units = store.queues().Read(queue, max - 1, 1);
-  if (!units.ok() || units->empty()) return 0;
-  auto message = store.ReadMessage(units->front());
-  if (!message.ok()) return 0;
-  auto view = ParseMessage(message->record, false);
-  return view.ok() ? view->store_time_ms : 0;
-}
 
 }  // namespace
 
@@ -278,7 +269,7 @@ void TopicProcessor::ReadStats(const RequestPtr& request, const Reply& reply,
     item.min_offset = range.min.value();
     item.max_offset = range.max.value();
     if (range.max > range.min) {
-      item.last_update_timestamp_ms = StoreTimeOfLast(context_.store, queue, range.max);
+      item.last_update_timestamp_ms = StoreTimeOf(context_.store, queue, range.max - 1);
     }
   }
   reply(SuccessWith(request->command, table.Encode()));

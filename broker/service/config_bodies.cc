@@ -80,6 +80,8 @@ remoting::TopicConfigSerializeWrapper TopicTable(const ReplicatedState& state,
   table.data_version.counter = version.counter;
   table.data_version.timestamp_ms = version.timestamp_ms;
   table.data_version.state_version = state_version;
+  // Name servers take a table only with another version: the permission is part of it.
+  table.data_version.timestamp_ms += kPermReadWrite - broker_permission;
   const std::int32_t taken = kPermReadWrite & ~broker_permission;
   for (const TopicConfig& topic : state.Topics()) {
     remoting::TopicConfigBody body = ToBody(topic);

@@ -59,6 +59,7 @@ struct Registration::Shared : std::enable_shared_from_this<Shared> {
     bool beating = false;
     bool failed = false;           // the last attempt; tried again every tick
     bool takes_heartbeats = true;  // until it answers 3
+    bool dropped = false;          // not in the list any more; its place is kept
   };
   struct Waiter {
     std::uint64_t version = 0;
@@ -113,6 +114,7 @@ void Registration::Shared::Kick() {
     const std::lock_guard lock(mutex);
     if (stopped) return;
     for (std::size_t i = 0; i < servers.size(); ++i) {
+      if (servers[i].dropped) continue;
       if (!servers[i].registering && servers[i].version < version) behind.push_back(i);
     }
   }
@@ -130,7 +132,7 @@ void Registration::Shared::Tick() {
     if (stopped) return;
     for (std::size_t i = 0; i < servers.size(); ++i) {
       Server& server = servers[i];
-      if (server.registering) continue;
+      if (server.registering || server.dropped) continue;
       if (server.failed || server.version < version || now - server.registered_at >= period) {
         to_register.push_back(i);
       } else if (server.takes_heartbeats && !server.beating) {
@@ -340,6 +342,23 @@ void Registration::OnDisconnect(const std::string& address) {
   }
 }
 
+void Registration::SetNameServers(const std::string& list) {
+  const std::vector<std::string> addresses = SplitAddressList(list);
+  {
+    const std::lock_guard lock(shared_->mutex);
+    for (auto& server : shared_->servers) server.dropped = true;
+    for (const std::string& address : addresses) {
+      const auto known = std::ranges::find(shared_->servers, address, &Shared::Server::address);
+      if (known != shared_->servers.end()) {
+        known->dropped = false;
+      } else {
+        shared_->servers.emplace_back().address = address;
+      }
+    }
+  }
+  shared_->Bump();
+}
+
 void Registration::RegisterNow(std::chrono::milliseconds timeout, std::function<void()> done) {
   std::list<Shared::Waiter>::iterator added;
   std::uint64_t at = 0;
@@ -349,7 +368,7 @@ void Registration::RegisterNow(std::chrono::milliseconds timeout, std::function<
       Shared::Waiter waiter;
       waiter.version = at = shared_->version + 1;
       for (std::size_t i = 0; i < shared_->servers.size(); ++i) {
-        if (!shared_->servers[i].failed) waiter.open.insert(i);
+        if (!shared_->servers[i].failed && !shared_->servers[i].dropped) waiter.open.insert(i);
       }
       if (!waiter.open.empty()) {
         waiter.done = std::move(done);
@@ -398,7 +417,8 @@ void Registration::Stop(std::chrono::milliseconds timeout) {
     shared_->stopped = true;
     waiters.swap(shared_->waiters);
     for (const auto& server : shared_->servers) {
-      if (!server.failed && server.version > 0) addresses.push_back(server.address);
+      if (!server.failed && !server.dropped && server.version > 0)
+        addresses.push_back(server.address);
     }
     header.broker_id = std::max<std::int64_t>(shared_->last_id, 0);
   }

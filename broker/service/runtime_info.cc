@@ -51,12 +51,24 @@ void RuntimeInfo::Sample() {
   miss_.Sample(now, miss);
   total_.Sample(now, found + miss);
   transferred_.Sample(now, get);
+  LookForEarliest();
   const std::int64_t day = clock_.WallNowMs() / kDayMs;
   const std::lock_guard lock(mutex_);
   if (day <= day_) return;
   day_ = day;
   put_daily_ = {put, put_daily_.today_morning};
   get_daily_ = {get, get_daily_.today_morning};
+}
+
+// The store time of the first entry kept, from its file; again when retention has moved on.
+void RuntimeInfo::LookForEarliest() {
+  const LogIndex first = store_.node().status().first_index;
+  if (first == looked_for_ || first == LogIndex{0}) return;
+  const bool posted = store_.node().PostReader([this, first] {
+    const auto entries = store_.node().ReadRange(first, first + 1, 1);
+    if (entries.ok() && !entries->empty()) earliest_ms_ = entries->front()->store_time_ms;
+  });
+  if (posted) looked_for_ = first;
 }
 
 void RuntimeInfo::AddRates(std::map<std::string, std::string>* table) const {
@@ -109,7 +121,10 @@ void RuntimeInfo::AddStore(std::map<std::string, std::string>* table) const {
   (*table)["remainHowManyDataToFlush"] = "0 B";
   (*table)["remainHowManyDataToCommit"] = "0 B";
   (*table)["remainTransientStoreBufferNumbs"] = "0";
-  (*table)["earliestMessageTimeStamp"] = std::to_string(boot_ms_);
+  // What is not known yet counts as new: a hole of 50 years would be worse.
+  const std::int64_t earliest = earliest_ms_.load();
+  (*table)["earliestMessageTimeStamp"] =
+      std::to_string(earliest > 0 ? earliest : clock_.WallNowMs());
   // Ours: what an operator asks first.
   (*table)["triadRole"] = status.leader.ready ? "leader" : "follower";
   (*table)["triadLeader"] = status.leader.leader.value();
@@ -117,6 +132,18 @@ void RuntimeInfo::AddStore(std::map<std::string, std::string>* table) const {
   (*table)["triadCommitIndex"] = std::to_string(status.commit_index.value());
   (*table)["triadAppliedIndex"] = std::to_string(status.applied_index.value());
   (*table)["triadNotReady"] = status.not_ready_reason;
+}
+
+// delivered,max of each delay level.
+void RuntimeInfo::AddDelays(std::map<std::string, std::string>* table) const {
+  const auto levels = ParseDelayLevels(store_.state().delay_levels());
+  const std::size_t count = levels.ok() ? levels->size() : 0;
+  for (std::int32_t level = 1; level <= static_cast<std::int32_t>(count); ++level) {
+    const TopicQueue queue{Topic(std::string(kScheduleTopic)), QueueId(level - 1)};
+    (*table)["scheduleMessageOffset_" + std::to_string(level)] =
+        std::to_string(store_.state().DelayProgress(level).value()) + "," +
+        std::to_string(store_.state().NextOffset(queue).value());
+  }
 }
 
 std::map<std::string, std::string> RuntimeInfo::Table() const {
@@ -146,6 +173,7 @@ std::map<std::string, std::string> RuntimeInfo::Table() const {
   AddRates(&table);
   AddDaily(&table);
   AddStore(&table);
+  AddDelays(&table);
   return table;
 }
 

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -36,6 +37,8 @@ class RuntimeInfo {
   void AddRates(std::map<std::string, std::string>* table) const;
   void AddDaily(std::map<std::string, std::string>* table) const;
   void AddStore(std::map<std::string, std::string>* table) const;
+  void AddDelays(std::map<std::string, std::string>* table) const;
+  void LookForEarliest();
 
   const BrokerConfig& config_;
   const Clock& clock_;
@@ -43,6 +46,8 @@ class RuntimeInfo {
   const DiskGuard& disk_;
   MessageStore& store_;
   const std::int64_t boot_ms_;
+  LogIndex looked_for_;  // Sample only
+  std::atomic<std::int64_t> earliest_ms_{0};
 
   RateWindow put_;
   RateWindow found_;

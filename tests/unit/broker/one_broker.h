@@ -15,6 +15,8 @@
 #include "broker/processor/lock_processor.h"
 #include "broker/processor/offset_processor.h"
 #include "broker/processor/progress_processor.h"
+#include "broker/processor/relay_processor.h"
+#include "broker/processor/stats_processor.h"
 #include "broker/processor/system_state.h"
 #include "broker/processor/topic_processor.h"
 #include "remoting/client.h"
@@ -53,10 +55,15 @@ class OneBroker {
         dispatcher_(SystemClock(), gate_),
         client_processor_(context_),
         group_processor_(context_),
-        info_processor_(context_, info_),
+        dynamic_config_(&config_, PosixFileSystem(),
+                        {[this] { ++registrations_; },
+                         [this](const std::string& list) { name_servers_ = list; }}),
+        info_processor_(dynamic_config_, info_),
         lock_processor_(context_),
         offset_processor_(context_, memory_bytes),
         progress_processor_(context_),
+        relay_processor_(context_),
+        stats_processor_(context_, *context_.stats),
         topic_processor_(context_) {
     client_processor_.Register(&dispatcher_);
     group_processor_.Register(&dispatcher_);
@@ -64,6 +71,8 @@ class OneBroker {
     lock_processor_.Register(&dispatcher_);
     offset_processor_.Register(&dispatcher_);
     progress_processor_.Register(&dispatcher_);
+    relay_processor_.Register(&dispatcher_);
+    stats_processor_.Register(&dispatcher_);
     topic_processor_.Register(&dispatcher_);
     peer_.Apply(MissingSystemState(config_, peer_.store().state()));
     locks_.OnLeaderTerm(peer_.term());
@@ -101,9 +110,13 @@ class OneBroker {
   const ReplicatedState& state() { return peer_.store().state(); }
   ConsumerRegistry& consumers() { return consumers_; }
   ForwardingGate& gate() { return gate_; }
+  BrokerContext& context() { return context_; }
+  const Dispatcher& dispatcher() const { return dispatcher_; }
+  int registrations() const { return registrations_; }
+  const std::string& name_servers() const { return name_servers_; }
 
  private:
-  const BrokerConfig config_;
+  BrokerConfig config_;
   OnePeerStore peer_;
   TimerQueue timers_;
   std::unique_ptr<remoting::Client> client_;
@@ -122,10 +135,15 @@ class OneBroker {
   Dispatcher dispatcher_;
   ClientProcessor client_processor_;
   GroupProcessor group_processor_;
+  int registrations_ = 0;
+  std::string name_servers_;
+  DynamicConfig dynamic_config_;
   InfoProcessor info_processor_;
   LockProcessor lock_processor_;
   OffsetProcessor offset_processor_;
   ProgressProcessor progress_processor_;
+  RelayProcessor relay_processor_;
+  StatsProcessor stats_processor_;
   TopicProcessor topic_processor_;
   std::uint64_t connections_ = 0;
 };

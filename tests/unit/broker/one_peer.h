@@ -125,10 +125,17 @@ class RecordingConnection final : public remoting::Connection {
     sent_.push_back(std::move(command));
     changed_.notify_all();
   }
-  void Call(remoting::Command, std::chrono::milliseconds,
+  void Call(remoting::Command request, std::chrono::milliseconds timeout,
             std::function<void(Result<remoting::Command>)> done) override {
-    done(Status::Unavailable("a recording takes no calls"));
+    if (answer_call) {
+      done(answer_call(request, timeout));
+    } else {
+      done(Status::Unavailable("a recording takes no calls"));
+    }
   }
+  // What the client answers to calls. Set before any.
+  std::function<Result<remoting::Command>(const remoting::Command&, std::chrono::milliseconds)>
+      answer_call;
   void Close() override { closed_ = true; }
   bool closed() const override { return closed_; }
   std::uint64_t id() const override { return id_; }

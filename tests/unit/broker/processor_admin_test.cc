@@ -445,18 +445,6 @@ TEST_F(AdminTest, ResetsOfWhatDoesNotExistAreRefused) {
   EXPECT_EQ(reset("T", "nobody"), 26);
 }
 
-TEST_F(AdminTest, TheConfigurationIsReadableAndSaysThatItCannotBeChanged) {
-  const Command config = broker_.Ask(remoting::kGetBrokerConfig, {});
-  EXPECT_THAT(config.body, HasSubstr("brokerName=b0\n"));
-  EXPECT_NE(config.ext.Find("version"), nullptr);
-  const Command update =
-      broker_.Ask(remoting::kUpdateBrokerConfig, {}, "flushDiskType=ASYNC_FLUSH\n");
-  EXPECT_NE(update.code, 0);
-  EXPECT_THAT(update.remark, HasSubstr("flushDiskType"));
-  EXPECT_THAT(broker_.Ask(remoting::kGetBrokerConfig, {}).body,
-              HasSubstr("flushDiskType=SYNC_FLUSH\n"));
-}
-
 TEST_F(AdminTest, RuntimeInformationHasEveryKeyThatToolsNeed) {
   const auto table =
       remoting::KVTable::Decode(broker_.Ask(remoting::kGetBrokerRuntimeInfo, {}).body)
@@ -498,6 +486,17 @@ TEST_F(AdminTest, RuntimeInformationHasEveryKeyThatToolsNeed) {
                           "putMessageTimesTotal",
                           "putMessageAverageSize",
                           "putMessageDistributeTime",
+                          "dispatchMaxBuffer",
+                          "getMessageEntireTimeMax",
+                          "putMessageEntireTimeMax",
+                          "putMessageFailedTimes",
+                          "putMessageSizeTotal",
+                          "pullThreadPoolQueueCapacity",
+                          "queryThreadPoolQueueSize",
+                          "queryThreadPoolQueueCapacity",
+                          "remainTransientStoreBufferNumbs",
+                          "scheduleMessageOffset_1",
+                          "scheduleMessageOffset_18",
                           "timerReadBehind",
                           "timerOffsetBehind",
                           "timerCongestNum",

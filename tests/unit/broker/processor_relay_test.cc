@@ -1,0 +1,416 @@
+// What only a client can answer (307, 309, 223), figures (303, 315, 317, 321, 907), pending resets
+// and changes of the configuration, as tools see them (admin.md §2.6, §2.7, §2.10, §6).
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "remoting/bodies.h"
+#include "remoting/codes.h"
+#include "tests/unit/broker/one_broker.h"
+
+namespace triad::broker {
+namespace {
+
+using remoting::Command;
+using testing::HasSubstr;
+
+constexpr std::int32_t kVersion = 479;
+
+class RelayTest : public testing::Test {
+ protected:
+  RelayTest() {
+    StateCommand command;
+    TopicConfig& topic = command.put_topics.emplace_back();
+    topic.name = Topic("T");
+    topic.read_queues = topic.write_queues = 1;
+    broker_.peer().Apply(command);
+  }
+  // A consumer of T in group g.
+  std::shared_ptr<RecordingConnection> Consumer(const std::string& id,
+                                                std::int32_t version = kVersion) {
+    const auto connection = broker_.Connect();
+    remoting::HeartbeatData data;
+    data.client_id = id;
+    remoting::ConsumerData& consumer = data.consumers.emplace_back();
+    consumer.group_name = "g";
+    consumer.subscriptions.emplace_back().topic = "T";
+    consumer.subscriptions.back().sub_string = "*";
+    Command request = Command::Request(remoting::kHeartBeat);
+    request.version = version;
+    request.body = data.Encode();
+    broker_.dispatcher().OnRequest(connection, std::move(request));
+    EXPECT_EQ(connection->Next().code, 0);
+    return connection;
+  }
+  Command RunningInfo(const std::string& client) {
+    return broker_.Ask(remoting::kGetConsumerRunningInfo,
+                       {{"consumerGroup", "g"}, {"clientId", client}, {"jstackEnable", "true"}});
+  }
+  Command UpdateOffset(std::int64_t offset) {
+    return broker_.Ask(remoting::kUpdateConsumerOffset, {{"consumerGroup", "g"},
+                                                         {"topic", "T"},
+                                                         {"queueId", "0"},
+                                                         {"commitOffset", std::to_string(offset)}});
+  }
+  std::string QueryOffset() {
+    const Command answer = broker_.Ask(remoting::kQueryConsumerOffset,
+                                       {{"consumerGroup", "g"}, {"topic", "T"}, {"queueId", "0"}});
+    EXPECT_EQ(answer.code, 0) << answer.remark;
+    return *answer.ext.Find("offset");
+  }
+  void Send(int count) {
+    std::vector<MessageDraft> drafts(static_cast<std::size_t>(count), Draft("T", 0, "body"));
+    broker_.peer().Send(std::move(drafts));
+  }
+
+  OneBroker broker_;
+};
+
+TEST_F(RelayTest, RunningInfoIsTheClientsOwnAnswer) {
+  Command seen;
+  const auto client = Consumer("c1");
+  client->answer_call = [&](const Command& request, std::chrono::milliseconds timeout) {
+    EXPECT_EQ(timeout, kRelayTimeout);
+    seen = request;
+    Command answer = Command::ResponseTo(request, 0, "fine");
+    answer.body = "{any: 'bytes'}";
+    return answer;
+  };
+  const Command answer = RunningInfo("c1");
+  EXPECT_EQ(answer.code, 0);
+  EXPECT_EQ(answer.remark, "fine");
+  EXPECT_EQ(answer.body, "{any: 'bytes'}");
+  EXPECT_EQ(seen.code, remoting::kGetConsumerRunningInfo);
+  EXPECT_EQ(*seen.ext.Find("jstackEnable"), "true");
+}
+
+TEST_F(RelayTest, AClientThatCannotAnswerIsNamed) {
+  const auto late = Consumer("late");
+  late->answer_call = [](const Command&, std::chrono::milliseconds) {
+    return Status::TimedOut("no answer in 10000 ms");
+  };
+  Consumer("broken");  // its connection takes no calls
+  Consumer("old", 61);
+  struct Case {
+    const char* client;
+    std::int32_t code;
+    const char* remark;
+  };
+  for (const Case& c : {Case{"nobody", 1, "The Consumer <g> <nobody> not online"},
+                        Case{"late", 207, "consumer <g> <late> Timeout: no answer in 10000 ms"},
+                        Case{"broken", 1, "consumer <g> <broken> cannot be asked"},
+                        Case{"old", 1,
+                             "The Consumer <old> Version <61> too low to finish, please upgrade "
+                             "it to V3_1_8_SNAPSHOT"}}) {
+    SCOPED_TRACE(c.client);
+    const Command answer = RunningInfo(c.client);
+    EXPECT_EQ(answer.code, c.code);
+    EXPECT_THAT(answer.remark, HasSubstr(c.remark));
+  }
+}
+
+TEST_F(RelayTest, AMessageIsConsumedDirectlyByTheNamedClient) {
+  Send(1);
+  const auto unit = broker_.peer().store().queues().ReadNow(Queue("T", 0), QueueOffset{0}, 1);
+  const auto record = broker_.peer().store().ReadMessage(unit->at(0)).value();
+  Command seen;
+  const auto client = Consumer("c1");
+  client->answer_call = [&](const Command& request, std::chrono::milliseconds) {
+    seen = request;
+    Command answer = Command::ResponseTo(request, 0);
+    answer.body = R"({"consumeResult":"CR_SUCCESS"})";
+    return answer;
+  };
+  const auto ask = [&](const std::string& id) {
+    return broker_.Ask(remoting::kConsumeMessageDirectly,
+                       {{"consumerGroup", "g"}, {"clientId", "c1"}, {"topic", "T"}, {"msgId", id}});
+  };
+  const std::string id = OffsetMessageId(Host("127.0.0.1:10911"), unit->at(0).position);
+  const Command answer = ask(id);
+  EXPECT_EQ(answer.body, R"({"consumeResult":"CR_SUCCESS"})") << answer.remark;
+  EXPECT_EQ(seen.code, remoting::kConsumeMessageDirectly);
+  EXPECT_EQ(seen.body, record.record);
+  EXPECT_EQ(*seen.ext.Find("brokerName"), "b0");
+  EXPECT_EQ(*seen.ext.Find("msgId"), id);
+  EXPECT_EQ(QueryOffset(), "0") << "offsets do not move";
+
+  EXPECT_EQ(ask("no id").code, remoting::kInvalidParameter);
+  const Command absent = ask(OffsetMessageId(Host("127.0.0.1:10911"), unit->at(0).position + 1));
+  EXPECT_EQ(absent.code, 1);
+  EXPECT_THAT(absent.remark, HasSubstr("can not find message by the offset"));
+}
+
+TEST_F(RelayTest, TheStatusOfAGroupIsGatheredFromItsClients) {
+  EXPECT_EQ(broker_
+                .Ask(remoting::kInvokeBrokerToGetConsumerStatus,
+                     {{"topic", "T"}, {"group", "g"}, {"clientAddr", ""}})
+                .code,
+            1);
+  const char table[] = R"({{"brokerName":"b0","queueId":0,"topic":"T"}:7})";
+  for (const char* id : {"c1", "c2"}) {
+    Consumer(id)->answer_call = [&](const Command& request, std::chrono::milliseconds) {
+      EXPECT_EQ(request.code, remoting::kGetConsumerStatusFromClient);
+      Command answer = Command::ResponseTo(request, 0);
+      answer.body = std::string(R"({"consumerTable":{},"messageQueueTable":)") + table + "}";
+      return answer;
+    };
+  }
+  Consumer("silent");
+  const Command answer = broker_.Ask(remoting::kInvokeBrokerToGetConsumerStatus,
+                                     {{"topic", "T"}, {"group", "g"}, {"clientAddr", ""}});
+  EXPECT_EQ(answer.body, std::string(R"({"consumerTable":{"c1":)") + table + R"(,"c2":)" + table +
+                             R"(},"messageQueueTable":{}})");
+}
+
+// ---- resets ------------------------------------------------------------------------------------
+
+TEST_F(RelayTest, AfterAResetOldCommitsAreIgnoredUntilTheNextPull) {
+  Consumer("c1");
+  Send(9);
+  ASSERT_EQ(UpdateOffset(7).code, 0);
+  ASSERT_EQ(QueryOffset(), "7");
+  const Command reset =
+      broker_.Ask(remoting::kInvokeBrokerToResetOffset,
+                  {{"topic", "T"}, {"group", "g"}, {"timestamp", "0"}, {"isForce", "true"}});
+  ASSERT_EQ(reset.code, 0) << reset.remark;
+  const Command late = UpdateOffset(8);
+  EXPECT_EQ(late.code, 0);
+  EXPECT_EQ(late.remark, "Offset has been previously reset");
+  EXPECT_EQ(QueryOffset(), "0");
+  EXPECT_EQ(broker_.context().resets->Take(GroupName("g"), Queue("T", 0)), QueueOffset{0});
+  EXPECT_EQ(UpdateOffset(3).code, 0);
+  EXPECT_EQ(QueryOffset(), "3");
+}
+
+TEST(PendingResets, AreBoundedAndWholeOrNotAtAll) {
+  PendingResets resets;
+  const auto commits = [](std::size_t count) {
+    std::vector<OffsetCommit> many(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      many[i].key = {GroupName("g"), Queue("T", static_cast<std::int32_t>(i))};
+    }
+    return many;
+  };
+  EXPECT_EQ(resets.Mark(commits(PendingResets::kPendingMax + 1)).code(), StatusCode::kBusy);
+  EXPECT_FALSE(resets.Pending(GroupName("g"), Queue("T", 0)));
+  ASSERT_TRUE(resets.Mark(commits(2)).ok());
+  EXPECT_TRUE(resets.Pending(GroupName("g"), Queue("T", 1)));
+  EXPECT_FALSE(resets.Pending(GroupName("h"), Queue("T", 1)));
+  resets.Unmark(commits(1));
+  EXPECT_FALSE(resets.Pending(GroupName("g"), Queue("T", 0)));
+  resets.Clear();
+  EXPECT_EQ(resets.Take(GroupName("g"), Queue("T", 1)), std::nullopt);
+}
+
+// ---- figures -----------------------------------------------------------------------------------
+
+TEST_F(RelayTest, ADM_1_StatisticsOfAnIdleTopicAreZeroAndOfAnUnknownOneAnError) {
+  const auto ask = [&](const char* name, const char* key) {
+    return broker_.Ask(remoting::kViewBrokerStatsData, {{"statsName", name}, {"statsKey", key}});
+  };
+  const Command idle = ask("TOPIC_PUT_NUMS", "T");
+  ASSERT_EQ(idle.code, 0) << idle.remark;
+  EXPECT_EQ(remoting::BrokerStatsData::Decode(idle.body).value(), remoting::BrokerStatsData());
+  const Command unknown = ask("TOPIC_PUT_NUMS", "U");
+  EXPECT_EQ(unknown.code, 1);
+  EXPECT_EQ(unknown.remark, "The stats <TOPIC_PUT_NUMS> <U> not exist");
+  EXPECT_EQ(ask("NO_SUCH_NUMS", "T").code, 1);
+  Consumer("c1");  // makes the group
+  EXPECT_EQ(ask("GROUP_GET_NUMS", "T@g").code, 0);
+  EXPECT_EQ(ask("GROUP_GET_NUMS", "T@h").code, 1);
+  EXPECT_EQ(ask("GROUP_GET_NUMS", "T").code, 1);
+  EXPECT_EQ(ask("BROKER_PUT_NUMS", "DefaultCluster").code, 0);
+}
+
+TEST(BrokerStats, WindowsMove) {
+  BrokerStats stats("c");
+  TimePoint now{std::chrono::hours(1)};
+  stats.Sample(now);
+  stats.NotePut(Topic("T"), 10, 1000);
+  for (int i = 0; i < 60; ++i) stats.Sample(now += std::chrono::seconds(1));
+  auto data = stats.Find("TOPIC_PUT_NUMS", "T", now).value();
+  EXPECT_EQ(data.minute.sum, 10);
+  EXPECT_NEAR(data.minute.tps, 10.0 / 60, 0.01);
+  EXPECT_EQ(data.minute.average_time, 10.0);
+  EXPECT_EQ(data.day.sum, 10);
+  EXPECT_EQ(stats.Find("TOPIC_PUT_SIZE", "T", now)->minute.sum, 1000);
+  EXPECT_EQ(stats.Find("BROKER_PUT_NUMS", "c", now)->minute.sum, 10);
+  for (int i = 0; i < 20; ++i) stats.Sample(now += std::chrono::seconds(1));
+  data = stats.Find("TOPIC_PUT_NUMS", "T", now).value();
+  EXPECT_EQ(data.minute.sum, 0) << "it has left the minute";
+  EXPECT_EQ(data.hour.sum, 10);
+  for (int i = 0; i < 26; ++i) stats.Sample(now += std::chrono::hours(1));
+  EXPECT_FALSE(stats.Find("TOPIC_PUT_NUMS", "T", now).has_value()) << "its day is over";
+}
+
+TEST(BrokerStats, FetchesAndSendBacksAreCountedByTopicAndGroup) {
+  BrokerStats stats("c");
+  const TimePoint now{std::chrono::hours(1)};
+  stats.NoteGet(Topic("T"), "g", 3, 300);
+  stats.NoteSendBack(Topic("T"), "g");
+  EXPECT_EQ(stats.Find("GROUP_GET_NUMS", "T@g", now)->day.sum, 3);
+  EXPECT_EQ(stats.Find("GROUP_GET_SIZE", "T@g", now)->day.sum, 300);
+  EXPECT_EQ(stats.Find("BROKER_GET_NUMS", "c", now)->day.sum, 3);
+  EXPECT_EQ(stats.Find("SNDBCK_PUT_NUMS", "T@g", now)->day.sum, 1);
+}
+
+TEST_F(RelayTest, TimesOfAGroupsQueuesAreKnown) {
+  Consumer("c1");
+  const auto ask = [&] {
+    const Command answer =
+        broker_.Ask(remoting::kQueryConsumeTimeSpan, {{"topic", "T"}, {"group", "g"}});
+    EXPECT_EQ(answer.code, 0) << answer.remark;
+    return remoting::Json::Parse(answer.body).value()["consumeTimeSpanSet"].items().at(0);
+  };
+  EXPECT_EQ(ask()["minTimeStamp"].AsInt64(), -1) << "an empty queue";
+  Send(1);
+  Send(1);
+  ASSERT_EQ(UpdateOffset(1).code, 0);
+  ASSERT_EQ(QueryOffset(), "1");
+  const remoting::Json span = ask();
+  EXPECT_GT(span["minTimeStamp"].AsInt64(), 0);
+  EXPECT_GE(span["maxTimeStamp"].AsInt64(), span["minTimeStamp"].AsInt64());
+  EXPECT_EQ(span["consumeTimeStamp"].AsInt64(), span["minTimeStamp"].AsInt64());
+  EXPECT_LT(span["delayTime"].AsInt64(), 60000);
+  EXPECT_EQ(broker_.Ask(remoting::kQueryConsumeTimeSpan, {{"topic", "U"}, {"group", "g"}}).code,
+            17);
+}
+
+TEST_F(RelayTest, ProgressOfAllGroupsComesInOneAnswer) {
+  Consumer("c1");
+  Send(5);
+  ASSERT_EQ(UpdateOffset(2).code, 0);
+  ASSERT_EQ(QueryOffset(), "2");
+  const Command all = broker_.Ask(remoting::kGetBrokerConsumeStats, {{"isOrder", "false"}});
+  EXPECT_THAT(all.body,
+              HasSubstr(R"({"g":[{"consumeTps":0.0,"offsetTable":{{"brokerName":"b0","queueId":0,)"
+                        R"("topic":"T"}:{"brokerOffset":5,"consumerOffset":2,)"));
+  EXPECT_THAT(all.body, HasSubstr(R"("totalDiff":3,)"));
+  EXPECT_THAT(broker_.Ask(remoting::kGetBrokerConsumeStats, {{"isOrder", "true"}}).body,
+              HasSubstr(R"({"g":[]})"));
+}
+
+TEST_F(RelayTest, UnitsOfAConsumeQueueAreListed) {
+  Send(3);
+  const auto ask = [&](const char* queue, const char* index) {
+    return broker_.Ask(remoting::kQueryConsumeQueue,
+                       {{"topic", "T"}, {"queueId", queue}, {"index", index}, {"count", "2"}});
+  };
+  const auto json = remoting::Json::Parse(ask("0", "1").body).value();
+  EXPECT_EQ(json["queueData"].items().size(), 2u);
+  EXPECT_EQ(json["minQueueIndex"].AsInt64(), 0);
+  EXPECT_EQ(json["maxQueueIndex"].AsInt64(), 3);
+  const auto unit = broker_.peer().store().queues().ReadNow(Queue("T", 0), QueueOffset{1}, 1);
+  EXPECT_EQ(json["queueData"].items().at(0)["physicOffset"].AsInt64(),
+            unit->at(0).position.value());
+  const Command outside = ask("0", "3");
+  EXPECT_EQ(outside.code, 0);
+  EXPECT_EQ(outside.body, "");
+  EXPECT_EQ(ask("7", "0").remark, "7@T is not exist!");
+}
+
+TEST_F(RelayTest, ReplicationStatusSaysWhoLeads) {
+  const auto json = remoting::Json::Parse(broker_.Ask(remoting::kGetBrokerHaStatus, {}).body);
+  EXPECT_TRUE((*json)["master"].AsBool());
+  EXPECT_GT((*json)["masterCommitLogMaxOffset"].AsInt64(), 0);
+  EXPECT_TRUE((*json)["haConnectionInfo"].is_array());
+}
+
+// ---- configuration -----------------------------------------------------------------------------
+
+class DynamicConfigTest : public testing::Test {
+ protected:
+  DynamicConfigTest() : broker_(Config()) {}
+  BrokerConfig Config() {
+    std::ofstream(file()) << kText;
+    BrokerConfigSource source;
+    source.file = file();
+    source.text = kText;
+    auto loaded = LoadBrokerConfig(source);
+    CHECK(loaded.faults.empty()) << loaded.faults[0];
+    return loaded.config;
+  }
+  std::string file() const { return dir_.path() + "/broker.conf"; }
+  std::string Text() const { return ReadFile(PosixFileSystem(), file()).value(); }
+  Command Update(const std::string& body) {
+    return broker_.Ask(remoting::kUpdateBrokerConfig, {}, body);
+  }
+  std::string Get() { return broker_.Ask(remoting::kGetBrokerConfig, {}).body; }
+
+  static constexpr char kText[] =
+      "# a comment\nbrokerName=b0\n\nbrokerIP1 = 127.0.0.1\n# the flush\n"
+      "flushDiskType = ASYNC_FLUSH\noffsetCommitIntervalMs=10\n";
+  StoreTempDir dir_;
+  OneBroker broker_;
+};
+
+TEST_F(DynamicConfigTest, CFG_9_AnUpdateEditsItsLineAndNothingElse) {
+  const Command answer = Update("flushDiskType=SYNC_FLUSH\n");
+  ASSERT_EQ(answer.code, 0) << answer.remark;
+  EXPECT_THAT(answer.remark, HasSubstr("in force at the next start: flushDiskType"));
+  std::string expected = kText;
+  expected.replace(expected.find("flushDiskType = ASYNC_FLUSH"), 27, "flushDiskType=SYNC_FLUSH");
+  EXPECT_EQ(Text(), expected);
+  EXPECT_THAT(Get(), HasSubstr("flushDiskType=ASYNC_FLUSH\n")) << "what is in force";
+  ASSERT_EQ(Update("traceOn=false\n").code, 0);
+  EXPECT_EQ(Text(), expected + "traceOn=false\n") << "a new key is one line more";
+  EXPECT_EQ(std::filesystem::directory_iterator(dir_.path())->path().filename(), "broker.conf");
+}
+
+TEST_F(DynamicConfigTest, LiveKeysAreInForceAtOnce) {
+  EXPECT_EQ(broker_.registrations(), 0);
+  const Command answer = Update("brokerPermission=4\nautoCreateTopicEnable=false\n");
+  EXPECT_EQ(answer.remark, "in force: autoCreateTopicEnable, brokerPermission");
+  EXPECT_EQ(broker_.context().config.broker_permission, 4);
+  EXPECT_FALSE(broker_.context().config.auto_create_topic);
+  EXPECT_THAT(Get(), HasSubstr("brokerPermission=4\n"));
+  EXPECT_EQ(broker_.registrations(), 1) << "name servers are told of a permission";
+  const auto version = [&] {
+    return remoting::Json::Parse(*broker_.Ask(remoting::kGetBrokerConfig, {}).ext.Find("version"))
+        .value()["counter"]
+        .AsInt64();
+  };
+  EXPECT_EQ(version(), 1);
+}
+
+TEST_F(DynamicConfigTest, NS_4_AnotherListOfNameServersIsTakenAtOnce) {
+  const Command answer = Update("namesrvAddr=127.0.0.1:1;127.0.0.1:2\n");
+  EXPECT_EQ(answer.remark, "in force: namesrvAddr");
+  EXPECT_EQ(broker_.name_servers(), "127.0.0.1:1;127.0.0.1:2");
+  EXPECT_THAT(Get(), HasSubstr("namesrvAddr=127.0.0.1:1;127.0.0.1:2\n"));
+}
+
+TEST_F(DynamicConfigTest, OfARefusedUpdateNothingHappens) {
+  struct Case {
+    const char* body;
+    std::int32_t code;
+    const char* remark;
+  };
+  for (const Case& c : {
+           Case{"traceOn=false\nbrokerConfigPath=x\n", 16, "Can not update config in black list."},
+           Case{"traceOn=false\ndLegerSelfId=n9\n", 16, "dLegerSelfId"},
+           Case{"traceOn=false\nbrokerPermision=4\n", 29,
+                "unknown key brokerPermision, did you mean brokerPermission?"},
+           Case{"traceOn=false\nbrokerPermission=many\n", 29, "brokerPermission=many"},
+           Case{"traceOn=false\nbrokerPermission=99\n", 29, "0 to 15"},
+           Case{"traceOn=\\u12\n", 1, "string2Properties error"},
+       }) {
+    SCOPED_TRACE(c.body);
+    const Command answer = Update(c.body);
+    EXPECT_EQ(answer.code, c.code);
+    EXPECT_THAT(answer.remark, HasSubstr(c.remark));
+    EXPECT_EQ(Text(), kText);
+    EXPECT_TRUE(broker_.context().config.trace_on);
+  }
+}
+
+TEST_F(DynamicConfigTest, KeysWithoutMeaningHereAreAcceptedAndSaidSo) {
+  const Command answer = Update("transactionTimeOut=6000\n");
+  EXPECT_EQ(answer.code, 0);
+  EXPECT_EQ(answer.remark, "without effect here: transactionTimeOut");
+}
+
+}  // namespace
+}  // namespace triad::broker
