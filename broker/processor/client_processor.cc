@@ -54,7 +54,7 @@ void ClientProcessor::OnHeartbeat(const RequestPtr& request, const Reply& reply)
   const remoting::Command& command = request->command;
   auto heartbeat = remoting::HeartbeatData::Decode(command.body);
   if (!heartbeat.ok()) {
-    reply(ResponseOf(command, heartbeat.status()));
+    reply(BadRequest(command, heartbeat.status()));
     return;
   }
   const TimePoint now = context_.clock.MonoNow();
@@ -170,7 +170,7 @@ void ClientProcessor::OnEnsureGroup(const RequestPtr& request, const Reply& repl
 void ClientProcessor::OnUnregister(const RequestPtr& request, const Reply& reply) {
   auto header = remoting::UnregisterClientRequest::Decode(request->command.ext);
   if (!header.ok()) {
-    reply(ResponseOf(request->command, header.status()));
+    reply(BadRequest(request->command, header.status()));
     return;
   }
   if (!header->producer_group.empty()) {
@@ -185,7 +185,7 @@ void ClientProcessor::OnUnregister(const RequestPtr& request, const Reply& reply
 void ClientProcessor::OnConsumerList(const RequestPtr& request, const Reply& reply) {
   auto header = remoting::ConsumerGroupRequest::Decode(request->command.ext);
   if (!header.ok()) {
-    reply(ResponseOf(request->command, header.status()));
+    reply(BadRequest(request->command, header.status()));
     return;
   }
   remoting::ConsumerIdList list;
@@ -210,7 +210,7 @@ void ClientProcessor::OnConsumerList(const RequestPtr& request, const Reply& rep
 void ClientProcessor::OnCheckConfig(const RequestPtr& request, const Reply& reply) {
   auto body = remoting::CheckClientConfigBody::Decode(request->command.body);
   if (!body.ok()) {
-    reply(ResponseOf(request->command, body.status()));
+    reply(BadRequest(request->command, body.status()));
     return;
   }
   const std::string& type = body->subscription.expression_type;

@@ -2,6 +2,7 @@
 
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -95,6 +96,13 @@ void Dispatcher::OnForwarded(const remoting::ConnectionPtr& connection,
     response.serialize_type = encoding;
     connection->Send(std::move(response));
   });
+}
+
+std::vector<std::int32_t> Dispatcher::codes() const {
+  std::vector<std::int32_t> codes;
+  for (const auto& [code, handler] : handlers_) codes.push_back(code);
+  std::sort(codes.begin(), codes.end());
+  return codes;
 }
 
 void Dispatcher::Dispatch(RequestPtr request, Reply reply) const {

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <unordered_map>
+#include <vector>
 
 #include "broker/processor/codes.h"
 #include "broker/processor/leader_gate.h"
@@ -33,6 +34,7 @@ class Dispatcher {
   // A request as it came from a socket.
   void OnRequest(const remoting::ConnectionPtr& connection, remoting::Command command) const;
   void Dispatch(RequestPtr request, Reply reply) const;
+  std::vector<std::int32_t> codes() const;  // registered, ascending
 
  private:
   void OnForwarded(const remoting::ConnectionPtr& connection, remoting::Command outer) const;

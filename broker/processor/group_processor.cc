@@ -46,7 +46,7 @@ void GroupProcessor::Register(Dispatcher* dispatcher) {
 void GroupProcessor::OnUpdate(const RequestPtr& request, const Reply& reply) {
   auto body = remoting::SubscriptionGroupConfigBody::Decode(request->command.body);
   if (!body.ok()) {
-    reply(ResponseOf(request->command, body.status()));
+    reply(BadRequest(request->command, body.status()));
     return;
   }
   Put(request, reply, {FromBody(body.value())});
@@ -55,7 +55,7 @@ void GroupProcessor::OnUpdate(const RequestPtr& request, const Reply& reply) {
 void GroupProcessor::OnUpdateList(const RequestPtr& request, const Reply& reply) {
   auto body = remoting::SubscriptionGroupList::Decode(request->command.body);
   if (!body.ok()) {
-    reply(ResponseOf(request->command, body.status()));
+    reply(BadRequest(request->command, body.status()));
     return;
   }
   std::vector<GroupConfig> groups;
@@ -90,7 +90,7 @@ void GroupProcessor::Put(const RequestPtr& request, const Reply& reply,
 void GroupProcessor::OnDelete(const RequestPtr& request, const Reply& reply) {
   auto header = remoting::DeleteSubscriptionGroupRequest::Decode(request->command.ext);
   if (!header.ok()) {
-    reply(ResponseOf(request->command, header.status()));
+    reply(BadRequest(request->command, header.status()));
     return;
   }
   const GroupName group(header->group_name);
@@ -122,7 +122,7 @@ void GroupProcessor::OnGetAll(const RequestPtr& request, const Reply& reply) {
 void GroupProcessor::OnGet(const RequestPtr& request, const Reply& reply) {
   auto header = remoting::GroupRequest::Decode(request->command.ext);
   if (!header.ok()) {
-    reply(ResponseOf(request->command, header.status()));
+    reply(BadRequest(request->command, header.status()));
     return;
   }
   const auto group = context_.store.state().FindGroup(GroupName(header->group));

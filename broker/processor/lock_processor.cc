@@ -69,7 +69,7 @@ std::vector<TopicQueue> LockProcessor::QueuesOf(const remoting::LockBatchRequest
 void LockProcessor::OnLock(const RequestPtr& request, const Reply& reply) {
   auto body = Decode(request->command);
   if (!body.ok()) {
-    reply(ResponseOf(request->command, body.status()));
+    reply(BadRequest(request->command, body.status()));
     return;
   }
   context_.locks.Lock(GroupName(body->consumer_group), ClientId(body->client_id),
@@ -87,7 +87,7 @@ void LockProcessor::OnLock(const RequestPtr& request, const Reply& reply) {
 void LockProcessor::OnUnlock(const RequestPtr& request, const Reply& reply) {
   auto body = Decode(request->command);
   if (!body.ok()) {
-    reply(ResponseOf(request->command, body.status()));
+    reply(BadRequest(request->command, body.status()));
     return;
   }
   context_.locks.Unlock(

@@ -50,7 +50,7 @@ void OffsetProcessor::Register(Dispatcher* dispatcher) {
 void OffsetProcessor::OnQuery(const RequestPtr& request, const Reply& reply) {
   auto header = remoting::QueryConsumerOffsetRequest::Decode(request->command.ext);
   if (!header.ok()) {
-    reply(ResponseOf(request->command, header.status()));
+    reply(BadRequest(request->command, header.status()));
     return;
   }
   const TopicQueue queue{Topic(header->topic), QueueId(header->queue_id)};

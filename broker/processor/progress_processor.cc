@@ -59,7 +59,7 @@ remoting::MessageQueue ProgressProcessor::Name(const TopicQueue& queue) const {
 void ProgressProcessor::OnConsumerConnections(const RequestPtr& request, const Reply& reply) {
   auto header = remoting::ConsumerGroupRequest::Decode(request->command.ext);
   if (!header.ok()) {
-    reply(ResponseOf(request->command, header.status()));
+    reply(BadRequest(request->command, header.status()));
     return;
   }
   const auto group = context_.consumers.Find(GroupName(header->consumer_group));
@@ -83,7 +83,7 @@ void ProgressProcessor::OnConsumerConnections(const RequestPtr& request, const R
 void ProgressProcessor::OnProducerConnections(const RequestPtr& request, const Reply& reply) {
   auto header = remoting::ProducerGroupRequest::Decode(request->command.ext);
   if (!header.ok()) {
-    reply(ResponseOf(request->command, header.status()));
+    reply(BadRequest(request->command, header.status()));
     return;
   }
   remoting::ProducerConnection body;
@@ -113,7 +113,8 @@ void ProgressProcessor::OnAllProducers(const RequestPtr& request, const Reply& r
       writer.Key("clientId").String(member.client.id.value());
       writer.Key("language").String(member.client.language);
       writer.Key("lastUpdateTimestamp").Int(wall_ms - age.count());
-      writer.Key("remoteIP").String(member.connection->remote_address());
+      writer.Key("remoteIP")
+          .String("/" + member.connection->remote_address());  // as Java writes it
       writer.Key("version").Int(member.client.version);
       writer.EndObject();
     }
@@ -148,7 +149,7 @@ std::vector<Topic> ProgressProcessor::TopicsFor(
 void ProgressProcessor::OnConsumeStats(const RequestPtr& request, const Reply& reply) {
   auto header = remoting::GetConsumeStatsRequest::Decode(request->command.ext);
   if (!header.ok()) {
-    reply(ResponseOf(request->command, header.status()));
+    reply(BadRequest(request->command, header.status()));
     return;
   }
   const GroupName group(header->consumer_group);
@@ -185,7 +186,7 @@ void ProgressProcessor::ReadConsumeStats(const RequestPtr& request, const Reply&
 void ProgressProcessor::OnGroupsOfTopic(const RequestPtr& request, const Reply& reply) {
   auto header = remoting::TopicRequest::Decode(request->command.ext);
   if (!header.ok()) {
-    reply(ResponseOf(request->command, header.status()));
+    reply(BadRequest(request->command, header.status()));
     return;
   }
   const Topic topic(header->topic);
@@ -202,7 +203,7 @@ void ProgressProcessor::OnGroupsOfTopic(const RequestPtr& request, const Reply& 
 void ProgressProcessor::OnTopicsOfGroup(const RequestPtr& request, const Reply& reply) {
   auto header = remoting::GroupRequest::Decode(request->command.ext);
   if (!header.ok()) {
-    reply(ResponseOf(request->command, header.status()));
+    reply(BadRequest(request->command, header.status()));
     return;
   }
   std::set<std::string> topics;
@@ -218,7 +219,7 @@ void ProgressProcessor::OnTopicsOfGroup(const RequestPtr& request, const Reply& 
 void ProgressProcessor::OnSubscription(const RequestPtr& request, const Reply& reply) {
   auto header = remoting::TopicGroupRequest::Decode(request->command.ext);
   if (!header.ok()) {
-    reply(ResponseOf(request->command, header.status()));
+    reply(BadRequest(request->command, header.status()));
     return;
   }
   remoting::QuerySubscriptionBody body;
@@ -257,7 +258,7 @@ void ProgressProcessor::OnDelayOffsets(const RequestPtr& request, const Reply& r
 void ProgressProcessor::OnReset(const RequestPtr& request, const Reply& reply) {
   auto header = remoting::ResetOffsetRequest::Decode(request->command.ext);
   if (!header.ok()) {
-    reply(ResponseOf(request->command, header.status()));
+    reply(BadRequest(request->command, header.status()));
     return;
   }
   const auto topic = context_.store.state().FindTopic(Topic(header->topic));

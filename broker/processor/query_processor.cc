@@ -25,11 +25,6 @@ remoting::Command OffsetAnswer(const remoting::Command& request, QueueOffset off
   return response;
 }
 
-remoting::Command BadHeader(const remoting::Command& request, const Status& status) {
-  return remoting::Command::ResponseTo(request, remoting::kSystemError,
-                                       std::string(status.message()));
-}
-
 bool IsUpper(std::string_view boundary) {
   static constexpr std::string_view kUpper = "upper";
   return std::ranges::equal(boundary, kUpper, [](char a, char b) {
@@ -86,7 +81,7 @@ void QueryProcessor::OnReader(const RequestPtr& request, const Reply& reply,
 void QueryProcessor::OnQueryMessage(const RequestPtr& request, const Reply& reply) {
   const auto header = remoting::QueryMessageRequest::Decode(request->command.ext);
   if (!header.ok()) {
-    reply(BadHeader(request->command, header.status()));
+    reply(BadRequest(request->command, header.status()));
     return;
   }
   KeyQuery query;
@@ -127,7 +122,7 @@ void QueryProcessor::ReadByKey(const RequestPtr& request, const Reply& reply,
 void QueryProcessor::OnViewMessage(const RequestPtr& request, const Reply& reply) {
   const auto header = remoting::ViewMessageRequest::Decode(request->command.ext);
   if (!header.ok()) {
-    reply(BadHeader(request->command, header.status()));
+    reply(BadRequest(request->command, header.status()));
     return;
   }
   OnReader(request, reply, [this, request, reply, offset = header->offset] {
@@ -146,7 +141,7 @@ void QueryProcessor::OnViewMessage(const RequestPtr& request, const Reply& reply
 void QueryProcessor::OnMaxOffset(const RequestPtr& request, const Reply& reply) {
   const auto header = remoting::GetMaxOffsetRequest::Decode(request->command.ext);
   if (!header.ok()) {
-    reply(BadHeader(request->command, header.status()));
+    reply(BadRequest(request->command, header.status()));
     return;
   }
   WhenConfirmed(request, reply, [this, request, reply, queue = QueueOf(*header)] {
@@ -157,7 +152,7 @@ void QueryProcessor::OnMaxOffset(const RequestPtr& request, const Reply& reply) 
 void QueryProcessor::OnMinOffset(const RequestPtr& request, const Reply& reply) {
   const auto header = remoting::GetMinOffsetRequest::Decode(request->command.ext);
   if (!header.ok()) {
-    reply(BadHeader(request->command, header.status()));
+    reply(BadRequest(request->command, header.status()));
     return;
   }
   reply(OffsetAnswer(request->command, context_.store.RangeOf(QueueOf(*header)).min));
@@ -166,7 +161,7 @@ void QueryProcessor::OnMinOffset(const RequestPtr& request, const Reply& reply) 
 void QueryProcessor::OnSearchOffset(const RequestPtr& request, const Reply& reply) {
   const auto header = remoting::SearchOffsetRequest::Decode(request->command.ext);
   if (!header.ok()) {
-    reply(BadHeader(request->command, header.status()));
+    reply(BadRequest(request->command, header.status()));
     return;
   }
   const bool upper = IsUpper(header->boundary_type);
@@ -183,7 +178,7 @@ void QueryProcessor::OnSearchOffset(const RequestPtr& request, const Reply& repl
 void QueryProcessor::OnEarliestTime(const RequestPtr& request, const Reply& reply) {
   const auto header = remoting::GetMinOffsetRequest::Decode(request->command.ext);
   if (!header.ok()) {
-    reply(BadHeader(request->command, header.status()));
+    reply(BadRequest(request->command, header.status()));
     return;
   }
   OnReader(request, reply, [this, request, reply, queue = QueueOf(*header)] {

@@ -112,7 +112,7 @@ void RelayProcessor::Relay(const RequestPtr& request, const Reply& reply,
 void RelayProcessor::OnRunningInfo(const RequestPtr& request, const Reply& reply) {
   const auto header = remoting::ClientDirectedRequest::Decode(request->command.ext);
   if (!header.ok()) {
-    reply(ResponseOf(request->command, header.status()));
+    reply(BadRequest(request->command, header.status()));
     return;
   }
   remoting::Command relayed = remoting::Command::Request(request->command.code);
@@ -123,7 +123,7 @@ void RelayProcessor::OnRunningInfo(const RequestPtr& request, const Reply& reply
 void RelayProcessor::OnConsumeDirectly(const RequestPtr& request, const Reply& reply) {
   const auto header = remoting::ClientDirectedRequest::Decode(request->command.ext);
   if (!header.ok()) {
-    reply(ResponseOf(request->command, header.status()));
+    reply(BadRequest(request->command, header.status()));
     return;
   }
   const auto id = ParseOffsetMessageId(header->msg_id);
@@ -157,7 +157,7 @@ void RelayProcessor::OnConsumeDirectly(const RequestPtr& request, const Reply& r
 void RelayProcessor::OnConsumerStatus(const RequestPtr& request, const Reply& reply) {
   const auto header = remoting::GetConsumerStatusRequest::Decode(request->command.ext);
   if (!header.ok()) {
-    reply(ResponseOf(request->command, header.status()));
+    reply(BadRequest(request->command, header.status()));
     return;
   }
   std::vector<Member> asked;

@@ -30,6 +30,11 @@ remoting::Command ResponseOf(const remoting::Command& request, const Status& sta
                                        std::string(status.message()));
 }
 
+remoting::Command BadRequest(const remoting::Command& request, const Status& status) {
+  return remoting::Command::ResponseTo(request, remoting::kSystemError,
+                                       std::string(status.message()));
+}
+
 remoting::Command Success(const remoting::Command& request) {
   return remoting::Command::ResponseTo(request, remoting::kSuccess);
 }

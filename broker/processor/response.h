@@ -18,6 +18,9 @@ std::int32_t ResponseCodeOf(const Status& status);
 
 // The answer that says `status`; its message becomes the remark.
 remoting::Command ResponseOf(const remoting::Command& request, const Status& status);
+// A header or body that cannot be read: 1 with what is wrong, where the original has its
+// exception's text.
+remoting::Command BadRequest(const remoting::Command& request, const Status& status);
 // Success, without body or header.
 remoting::Command Success(const remoting::Command& request);
 // Success with a body.

@@ -47,9 +47,9 @@ void StatsProcessor::Register(Dispatcher* dispatcher) {
   for_all(remoting::kViewBrokerStatsData, &StatsProcessor::OnStats);
   for_all(remoting::kQueryConsumeQueue, &StatsProcessor::OnConsumeQueue);
   for_all(remoting::kGetBrokerHaStatus, &StatsProcessor::OnHaStatus);
-  // Consume queues go with their log segments and their topics by themselves.
-  for (const std::int32_t code :
-       {remoting::kCleanExpiredConsumeQueue, remoting::kCleanUnusedTopic}) {
+  // What has expired goes by itself: segments, and with them and their topics consume queues.
+  for (const std::int32_t code : {remoting::kCleanExpiredConsumeQueue, remoting::kCleanUnusedTopic,
+                                  remoting::kDeleteExpiredCommitLog}) {
     dispatcher->Register(code, [](const RequestPtr& request, const Reply& reply) {
       reply(Success(request->command));
     });
@@ -71,7 +71,7 @@ remoting::MessageQueue StatsProcessor::Name(const TopicQueue& queue) const {
 void StatsProcessor::OnTimeSpan(const RequestPtr& request, const Reply& reply) {
   const auto header = remoting::TopicGroupRequest::Decode(request->command.ext);
   if (!header.ok()) {
-    reply(ResponseOf(request->command, header.status()));
+    reply(BadRequest(request->command, header.status()));
     return;
   }
   const auto topic = context_.store.state().FindTopic(Topic(header->topic));
@@ -133,7 +133,7 @@ bool StatsProcessor::IsKnown(const std::string& name, const std::string& key) co
 void StatsProcessor::OnStats(const RequestPtr& request, const Reply& reply) {
   const auto header = remoting::ViewBrokerStatsRequest::Decode(request->command.ext);
   if (!header.ok()) {
-    reply(ResponseOf(request->command, header.status()));
+    reply(BadRequest(request->command, header.status()));
     return;
   }
   auto data = stats_.Find(header->stats_name, header->stats_key, context_.clock.MonoNow());
@@ -153,7 +153,7 @@ void StatsProcessor::OnStats(const RequestPtr& request, const Reply& reply) {
 void StatsProcessor::OnBrokerConsumeStats(const RequestPtr& request, const Reply& reply) {
   const auto header = remoting::BrokerConsumeStatsRequest::Decode(request->command.ext);
   if (!header.ok()) {
-    reply(ResponseOf(request->command, header.status()));
+    reply(BadRequest(request->command, header.status()));
     return;
   }
   OnReader(request, reply, [this, request, reply, ordered_only = header->is_order] {
@@ -216,7 +216,7 @@ std::optional<std::string> StatsProcessor::ConsumeStatsOf(const GroupName& group
 void StatsProcessor::OnConsumeQueue(const RequestPtr& request, const Reply& reply) {
   const auto header = remoting::QueryConsumeQueueRequest::Decode(request->command.ext);
   if (!header.ok()) {
-    reply(ResponseOf(request->command, header.status()));
+    reply(BadRequest(request->command, header.status()));
     return;
   }
   OnReader(request, reply, [this, request, reply, header = header.value()] {
@@ -264,7 +264,7 @@ void StatsProcessor::ReadConsumeQueue(const RequestPtr& request, const Reply& re
   writer.Key("queueData").BeginArray();
   for (const QueueUnit& unit : units) {
     writer.BeginObject();
-    writer.Key("eval").Bool(true);
+    writer.Key("eval").Bool(!header.consumer_group.empty());
     writer.Key("physicOffset").Int(unit.position.value());
     writer.Key("physicSize").Int(unit.size_bytes);
     writer.Key("tagsCode").Int(unit.tag_code);

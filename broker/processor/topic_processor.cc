@@ -101,7 +101,7 @@ Status TopicProcessor::CheckChange(const TopicConfig& topic) const {
 void TopicProcessor::OnUpdate(const RequestPtr& request, const Reply& reply) {
   auto header = remoting::CreateTopicRequest::Decode(request->command.ext);
   if (!header.ok()) {
-    reply(ResponseOf(request->command, header.status()));
+    reply(BadRequest(request->command, header.status()));
     return;
   }
   TopicConfig topic;
@@ -129,7 +129,7 @@ void TopicProcessor::OnUpdate(const RequestPtr& request, const Reply& reply) {
 void TopicProcessor::OnUpdateList(const RequestPtr& request, const Reply& reply) {
   auto body = remoting::TopicConfigList::Decode(request->command.body);
   if (!body.ok()) {
-    reply(ResponseOf(request->command, body.status()));
+    reply(BadRequest(request->command, body.status()));
     return;
   }
   std::vector<TopicConfig> topics;
@@ -176,8 +176,12 @@ void TopicProcessor::Put(const RequestPtr& request, const Reply& reply,
 
 void TopicProcessor::OnDelete(const RequestPtr& request, const Reply& reply) {
   auto header = remoting::TopicRequest::Decode(request->command.ext);
-  Status valid = header.status();
-  if (valid.ok() && header->topic.empty()) {
+  if (!header.ok()) {
+    reply(BadRequest(request->command, header.status()));
+    return;
+  }
+  Status valid;
+  if (header->topic.empty()) {
     valid = Status::InvalidArgument("The specified topic is blank.");
   }
   if (valid.ok() && IsSystemTopic(context_.config, header->topic)) {
@@ -212,7 +216,7 @@ void TopicProcessor::OnGetAll(const RequestPtr& request, const Reply& reply) {
 void TopicProcessor::OnGet(const RequestPtr& request, const Reply& reply) {
   auto header = remoting::TopicRequest::Decode(request->command.ext);
   if (!header.ok()) {
-    reply(ResponseOf(request->command, header.status()));
+    reply(BadRequest(request->command, header.status()));
     return;
   }
   const auto topic = context_.store.state().FindTopic(Topic(header->topic));
@@ -239,7 +243,7 @@ void TopicProcessor::OnSystemList(const RequestPtr& request, const Reply& reply)
 void TopicProcessor::OnStats(const RequestPtr& request, const Reply& reply) {
   auto header = remoting::TopicRequest::Decode(request->command.ext);
   if (!header.ok()) {
-    reply(ResponseOf(request->command, header.status()));
+    reply(BadRequest(request->command, header.status()));
     return;
   }
   const auto topic = context_.store.state().FindTopic(Topic(header->topic));

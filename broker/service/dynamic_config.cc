@@ -17,6 +17,18 @@ constexpr std::array<std::string_view, 8> kFixed = {
     "brokerConfigPath", "rocketmqHome", "configBlackList",       "storePathRootDir",
     "dLegerSelfId",     "dLegerPeers",  "enableDLegerCommitLog", "dLegerGroup"};
 
+// No keys of ours, but scripts and tools read these names (admin.md §11.1): what is true here.
+constexpr std::array<std::pair<const char*, const char*>, 8> kFacts = {{
+    {"enablePropertyFilter", "false"},
+    {"filterServerNums", "0"},
+    {"rejectTransactionMessage", "true"},
+    {"slaveReadEnable", "true"},
+    {"transactionCheckInterval", "30000"},
+    {"transactionCheckMax", "15"},
+    {"transactionTimeOut", "6000"},
+    {"useTLS", "false"},
+}};
+
 void AddList(const char* what, const std::vector<std::string>& keys, std::string* out) {
   if (keys.empty()) return;
   *out += out->empty() ? "" : "; ";
@@ -133,6 +145,8 @@ std::string DynamicConfig::Print() const {
   const std::lock_guard hold(mutex_);
   auto values = BrokerConfigTable().Values(*config_);
   values[std::string(kNameServers)] = namesrv_addr_;
+  for (const auto& [key, value] : kFacts) values.emplace(key, value);
+  values["storePathCommitLog"] = config_->store_root + "/dledger-" + config_->self.value();
   std::string text;
   for (const auto& [key, value] : values) text += key + "=" + value + "\n";
   return text;
