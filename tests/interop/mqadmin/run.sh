@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# Runs the original's mqadmin against the original server and against ours, and compares what it prints.
+#   run.sh SOURCE_ROOT BUILD_DIR [VERSION...]     versions of the tools; default 5.3.3 4.9.8
+# Writes the table "mqadmin" into docs/compatibility.md. Exit 1: a difference that nothing explains; 77 (ctest:
+# skipped): Maven or its registry cannot be had.
+set -euo pipefail
+root=$(cd "$1" && pwd) build=$(cd "$2" && pwd)
+shift 2
+versions=${*:-5.3.3 4.9.8}
+server=5.3.3
+here=$root/tests/interop/mqadmin
+target=$build/interop-mqadmin
+mkdir -p "$target/home/conf"
+# Both look for their logging there.
+for file in logback_tools.xml logback_broker.xml logback_namesrv.xml; do
+  echo '<configuration><root level="OFF"/></configuration>' >"$target/home/conf/$file"
+done
+export ROCKETMQ_HOME=$target/home
+quiet="-Drocketmq.log.root.level=OFF -Drocketmq.client.logLevel=OFF -Drocketmq.client.logRoot=$target/logs"
+quiet="$quiet -Duser.home=$target/home -Djava.security.manager=allow -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+
+# classpath PROFILE VERSION: the file with the class path, made once.
+classpath() {
+  local file=$target/$1-$2.classpath
+  if [ ! -f "$file" ]; then
+    mvn -q -B -f "$here/pom.xml" -P "$1" -Drocketmq.version="$2" dependency:build-classpath \
+      -Dmdep.outputFile="$file.tmp" >"$target/mvn.log" 2>&1 || return 1
+    mv "$file.tmp" "$file"
+  fi
+  cat "$file"
+}
+if ! command -v mvn >/dev/null || ! command -v java >/dev/null; then
+  echo "skipped: no java or mvn on this machine (bin/setup installs them)"
+  exit 77
+fi
+if ! server_path=$(classpath server $server); then
+  echo "skipped: Maven cannot get the original server (see $target/mvn.log)"
+  exit 77
+fi
+
+pids=""
+trap 'for pid in $pids; do kill "$pid" 2>/dev/null || true; done' EXIT
+
+free_port() {
+  python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+# start_original: sets theirs to the address of the original's name server, with one broker behind it.
+start_original() {
+  local store port broker_port
+  store=$(mktemp -d "$target/original-XXXXXX")
+  port=$(free_port)
+  broker_port=$(free_port)
+  printf 'listenPort=%s\nrocketmqHome=%s\n' "$port" "$ROCKETMQ_HOME" >"$store/namesrv.conf"
+  cat >"$store/broker.conf" <<CONF
+brokerClusterName=DefaultCluster
+brokerName=RaftNode00
+brokerIP1=127.0.0.1
+brokerIP2=127.0.0.1
+listenPort=$broker_port
+namesrvAddr=127.0.0.1:$port
+storePathRootDir=$store/store
+storePathCommitLog=$store/store/commitlog
+mappedFileSizeCommitLog=16777216
+diskMaxUsedSpaceRatio=95
+traceTopicEnable=true
+enableControllerMode=false
+CONF
+  # shellcheck disable=SC2086  # a list of options
+  java $quiet -Xmx256m -cp "$server_path" org.apache.rocketmq.namesrv.NamesrvStartup -c "$store/namesrv.conf" \
+    >"$store/namesrv.out" 2>&1 &
+  pids="$pids $!"
+  # shellcheck disable=SC2086
+  java $quiet -Xmx768m -XX:MaxDirectMemorySize=512m -Drocketmq.broker.diskSpaceWarningLevelRatio=0.99 \
+    -cp "$server_path" org.apache.rocketmq.broker.BrokerStartup -c "$store/broker.conf" >"$store/broker.out" 2>&1 &
+  pids="$pids $!"
+  theirs=127.0.0.1:$port
+  for _ in $(seq 120); do
+    grep -q "boot success" "$store/broker.out" && return 0
+    read -rt 1 <> <(:) || true
+  done
+  cat "$store/namesrv.out" "$store/broker.out"
+  return 1
+}
+
+status=0
+for version in $versions; do
+  if ! tools=$(classpath tools "$version"); then
+    echo "skipped: Maven cannot get rocketmq-tools $version (see $target/mvn.log)"
+    exit 77
+  fi
+  classes=$target/classes-$version
+  mkdir -p "$classes"
+  javac -nowarn -cp "$tools" -d "$classes" "$here"/src/main/java/triad/*.java
+  run="java $quiet -Xmx256m -cp $classes:$tools triad.RunVerbs"
+  start_original
+  rm -rf "$target/theirs-$version" "$target/ours-$version"
+  # shellcheck disable=SC2086
+  (cd "$target" && timeout 600 $run "$theirs" "$here/verbs.txt" "$target/theirs-$version")
+  for pid in $pids; do kill "$pid" 2>/dev/null || true; done
+  pids=""
+  # shellcheck disable=SC2086
+  (cd "$target" && timeout 600 "$build/tests/with_cluster" --root "$root" --programs "$build/bin" --set traceTopicEnable=true -- \
+    $run {namesrv} "$here/verbs.txt" "$target/ours-$version")
+done
+# shellcheck disable=SC2086
+python3 "$here/compare.py" "$root" "$target" $versions || status=$?
+exit $status

@@ -1,0 +1,166 @@
+package triad;
+
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
+import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
+import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
+import org.apache.rocketmq.client.producer.DefaultMQProducer;
+import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
+import org.apache.rocketmq.common.message.Message;
+import org.apache.rocketmq.tools.command.MQAdminStartup;
+
+/**
+ * Runs the verbs of a script with the original's mqadmin, in one process, and keeps what each prints.
+ * Arguments: name server, script, output directory.
+ *
+ * A line of the script is "name: verb options", with {namesrv}, {broker} (address of the one with id 0),
+ * {name} (its name) and what "name: capture VARIABLE REGEX" took from the last output.
+ */
+public class RunVerbs {
+    private static final PrintStream CONSOLE = System.out;
+    private static final int VERB_SECONDS = 60;
+    private static final Map<String, String> VALUES = new HashMap<>();
+    private static DefaultMQPushConsumer consumer;
+    private static DefaultMQProducer producer;
+    private static volatile boolean verbRuns;
+
+    /** A verb that is used wrongly ends the process: here it only ends its thread. */
+    @SuppressWarnings("removal")
+    private static void forbidExit() {
+        System.setSecurityManager(new SecurityManager() {
+            @Override
+            public void checkExit(int code) {
+                if (verbRuns) {
+                    throw new SecurityException("exit " + code);
+                }
+            }
+
+            @Override
+            public void checkPermission(java.security.Permission permission) {
+            }
+        });
+    }
+
+    public static void main(String[] args) throws Exception {
+        forbidExit();
+        VALUES.put("namesrv", args[0]);
+        Path out = Path.of(args[2]);
+        Files.createDirectories(out);
+        String last = "";
+        String[] verb = {};
+        String verbName = "";
+        for (String line : Files.readAllLines(Path.of(args[1]))) {
+            if (line.isBlank() || line.startsWith("#")) {
+                continue;
+            }
+            String name = line.substring(0, line.indexOf(':')).trim();
+            List<String> words = words(line.substring(line.indexOf(':') + 1).trim());
+            if (words.get(0).equals("capture")) {
+                // A server that just started registers a little later: the verb is tried again.
+                Matcher found = Pattern.compile(words.get(2)).matcher(last);
+                for (int tries = 0; !found.find(); ++tries) {
+                    if (tries == 60) {
+                        CONSOLE.println(line + "\nnot found in:\n" + last);
+                        Runtime.getRuntime().halt(1);
+                    }
+                    Thread.sleep(1000);
+                    last = run(verb);
+                    Files.writeString(out.resolve(verbName + ".txt"), last);
+                    found = Pattern.compile(words.get(2)).matcher(last);
+                }
+                VALUES.put(words.get(1), found.group(1));
+                continue;
+            }
+            if (words.get(0).equals("clients")) {
+                startClients();
+                continue;
+            }
+            verb = words.toArray(new String[0]);
+            verbName = name;
+            last = run(verb);
+            Files.writeString(out.resolve(verbName + ".txt"), last);
+        }
+        consumer.shutdown();
+        producer.shutdown();
+        CONSOLE.println("verbs done");
+        Runtime.getRuntime().halt(0);
+    }
+
+    private static List<String> words(String text) {
+        List<String> words = new ArrayList<>();
+        Matcher word = Pattern.compile("'([^']*)'|(\\S+)").matcher(text);
+        while (word.find()) {
+            String one = word.group(1) != null ? word.group(1) : word.group(2);
+            for (Map.Entry<String, String> value : VALUES.entrySet()) {
+                one = one.replace("{" + value.getKey() + "}", value.getValue());
+            }
+            words.add(one);
+        }
+        return words;
+    }
+
+    /** What the verb prints on both streams. */
+    private static String run(String[] words) throws Exception {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        PrintStream printer = new PrintStream(bytes, true, StandardCharsets.UTF_8);
+        AtomicReference<Throwable> thrown = new AtomicReference<>();
+        System.setOut(printer);
+        System.setErr(printer);
+        Thread verb = new Thread(() -> MQAdminStartup.main0(words, null));
+        verb.setUncaughtExceptionHandler((thread, error) -> thrown.set(error));
+        verbRuns = true;
+        verb.start();
+        verb.join(VERB_SECONDS * 1000L);
+        boolean late = verb.isAlive();
+        verbRuns = late;
+        System.setOut(CONSOLE);
+        System.setErr(CONSOLE);
+        String text = bytes.toString(StandardCharsets.UTF_8);
+        if (late) {
+            text += "\nRAN FOR MORE THAN " + VERB_SECONDS + " s\n";
+        }
+        if (thrown.get() != null) {
+            text += "\nTHREW " + thrown.get() + "\n";
+        }
+        return text;
+    }
+
+    /** A consumer in group GroupA and a producer in group ProducerA, online until the end. */
+    private static void startClients() throws Exception {
+        consumer = new DefaultMQPushConsumer("GroupA");
+        consumer.setNamesrvAddr(VALUES.get("namesrv"));
+        consumer.setInstanceName("consumer");
+        consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
+        consumer.subscribe("TopicA", "*");
+        consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) ->
+            ConsumeConcurrentlyStatus.CONSUME_SUCCESS);
+        consumer.start();
+        producer = new DefaultMQProducer("ProducerA");
+        producer.setNamesrvAddr(VALUES.get("namesrv"));
+        producer.setInstanceName("producer");
+        producer.start();
+        Message message = new Message("TopicA", "tagP", "keyP", "from the producer".getBytes(StandardCharsets.UTF_8));
+        producer.send(message, (queues, sent, none) ->
+            queues.stream().filter(queue -> queue.getQueueId() == 1).findFirst().get(), null);
+        // Both are known to the broker when the consumer has committed everything: it commits every 5 s.
+        long deadline = System.currentTimeMillis() + 60000;
+        String progress = "";
+        while (!(progress.contains("TopicA") && progress.contains("Diff Total: 0"))
+            && System.currentTimeMillis() < deadline) {
+            Thread.sleep(1000);
+            progress = run(new String[] {"consumerProgress", "-n", VALUES.get("namesrv"), "-g", "GroupA"});
+        }
+        producer.getDefaultMQProducerImpl().getmQClientFactory().sendHeartbeatToAllBrokerWithLock();
+    }
+}
