@@ -34,6 +34,7 @@ std::int64_t HistoryWriter::Begin(Event event) {
   event.invokes = true;
   event.completes = false;
   event.invoked_ns = NowNs();
+  if (event.op == Op::kSend) sends_.insert(event.id);
   Write(event);
   return event.id;
 }
@@ -45,7 +46,7 @@ void HistoryWriter::End(std::int64_t id, Event end) {
   end.completes = true;
   end.returned_ns = NowNs();
   Write(end);
-  if (end.op != Op::kSend || end.outcome != Outcome::kOk) return;
+  if (sends_.erase(id) == 0 || end.outcome != Outcome::kOk) return;
   ++acked_;
   last_ack_ns_ = end.returned_ns;
 }

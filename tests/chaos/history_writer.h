@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_set>
 
 #include "tests/chaos/event.h"
 
@@ -42,6 +43,7 @@ class HistoryWriter {
   std::FILE* const file_;
   bool failed_ = false;
   std::int64_t next_id_ = 1;
+  std::unordered_set<std::int64_t> sends_;  // running
   std::uint64_t acked_ = 0;
   std::int64_t last_ack_ns_ = 0;
 };

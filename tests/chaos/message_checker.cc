@@ -78,9 +78,10 @@ Status MessageChecker::OnSendBegins(const Event& event) {
   attempt.allowed = static_cast<std::uint8_t>(std::clamp<std::int64_t>(event.attempts, 0, 255));
   attempt.queue = QueueOf(event.key);
   if (attempt.queue >= 0) {
-    attempt.floor = queues_[static_cast<std::size_t>(attempt.queue)].acked_max;
+    attempt.offset = queues_[static_cast<std::size_t>(attempt.queue)].acked_max;
   }
-  if (!event.order.empty()) attempt.floor = std::max(attempt.floor, orders_[event.order].acked_max);
+  if (!event.order.empty())
+    attempt.offset = std::max(attempt.offset, orders_[event.order].acked_max);
   ++verdict_.attempts;
   return Status::Ok();
 }
@@ -102,12 +103,12 @@ Status MessageChecker::OnSendEnds(const Event& begun, const Event& end, std::uin
     Complain(&verdict_.unexpected, line, begun.value + " was stored in " + place.name);
   }
   attempt.queue = queue;
-  attempt.offset = end.offset;
-  if (end.offset <= attempt.floor) {
+  if (end.offset <= attempt.offset) {
     Complain(&verdict_.order_violations, line,
              begun.value + " stands at " + Place(place.name, end.offset) + ", but offset " +
-                 std::to_string(attempt.floor) + " was acknowledged before it was sent");
+                 std::to_string(attempt.offset) + " was acknowledged before it was sent");
   }
+  attempt.offset = end.offset;
   place.acked_max = std::max(place.acked_max, end.offset);
   if (!begun.order.empty()) {
     OrderKey& order = orders_[begun.order];
@@ -163,7 +164,7 @@ Status MessageChecker::Observe(const Event& event, std::int32_t queue, std::uint
     Complain(&verdict_.unexpected, line, where + ": " + event.value + " was sent elsewhere");
   }
   if (attempt.outcome == Outcome::kInfo && attempt.queue >= 0 && attempt.allowed != 0 &&
-      event.offset <= attempt.floor) {
+      event.offset <= attempt.offset) {
     Complain(&verdict_.order_violations, line,
              where + ": " + event.value + " was sent after a later offset was acknowledged");
   }

@@ -37,9 +37,9 @@ class MessageChecker {
  private:
   static constexpr std::int64_t kNowhere = -1;
   struct Attempt {
-    std::int64_t offset = kNowhere;  // acknowledged there
-    std::int64_t floor = kNowhere;   // must stand behind this offset of its queue
-    std::int32_t queue = -1;         // -1: not known
+    // kOk: acknowledged there; else it must stand behind this offset of its queue.
+    std::int64_t offset = kNowhere;
+    std::int32_t queue = -1;  // -1: not known
     std::uint32_t hash = 0;
     std::uint16_t stored = 0;  // offsets it was read at
     std::uint8_t allowed = 1;  // how often it may be; 0 = any number

@@ -228,7 +228,6 @@ void ObjectLoad::Maximum(int number) {
     const Result<client::SendResult> result =
         producer.Send(std::move(message), client::MessageQueue{kObjectTopic, broker_name_, object});
     Event end;
-    end.op = Op::kAppend;
     end.outcome = OutcomeOf(result.status());
     if (result.ok()) end.offset = result->queue_offset;
     if (!result.ok()) end.value = result.status().ToString();
