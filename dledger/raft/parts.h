@@ -40,6 +40,7 @@ struct Core::Parts {
   bool TakeMembership(const Entry& entry);  // false: it is one and cannot be read
   void Send(const PeerId& to, Message message);
   void SendWhenTermDurable(const PeerId& to, Message message);
+  void CheckInvariants() const;
   void FinishStep();
   void OnTick();
   void OnStorageDone(const StorageDone& done);

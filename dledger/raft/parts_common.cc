@@ -69,8 +69,19 @@ void Core::Parts::SendWhenTermDurable(const PeerId& to, Message message) {
   outbox.Hold(storage.hard_state_token(), hard.term, to, std::move(message));
 }
 
+void Core::Parts::CheckInvariants() const {
+  CHECK(commit <= log.last());
+  CHECK(commit + 1 >= log.first());
+  CHECK(storage.durable_index() <= log.last());
+  CHECK(members.current_index() <= log.last() || TRIAD_MUTANT(14));
+  CHECK_EQ(role == Role::kLeader, leader == config.self);
+  CHECK(successor.empty() || role == Role::kLeader);
+  CHECK(!change.has_value() || role == Role::kLeader);
+}
+
 // What every step owes, whatever its input was.
 void Core::Parts::FinishStep() {
+  CheckInvariants();
   // Applied state must not get ahead of the log on this disk: after a crash it would have a gap.
   const LogIndex safe = std::min(commit, storage.durable_index());
   if (safe > announced) {

@@ -79,7 +79,11 @@ bool Core::Parts::TakeEntries(const AppendRequest& request) {
   std::size_t present = 0;
   for (; present < request.entries.size(); ++present) {
     const Entry& entry = *request.entries[present];
-    if (entry.index < log.first()) continue;
+    if (entry.index < log.first()) {
+      // Where this log begins, another one's history ends in another entry: not a leader of ours.
+      if (entry.index + 1 == log.first() && entry.term != log.TermAt(entry.index)) return false;
+      continue;
+    }
     if (entry.index > log.last() || log.TermAt(entry.index) != entry.term) break;
   }
   if (TRIAD_MUTANT(7) && commit >= request.prev_index) {

@@ -53,6 +53,7 @@ bool Core::Parts::CountsAsHeard(Progress& peer, const AppendResponse& response) 
   if (response.read_round > reads.round() && !TRIAD_MUTANT(10)) return false;
   if (response.read_round < peer.round_min && !TRIAD_MUTANT(10)) return false;
   if (response.ok && response.match_index > log.last()) return false;
+  replication.Heard(peer);
   if (response.recovering) {
     if (response.recovery_nonce == 0) return false;
     if (!peer.recovering || peer.recovery_nonce != response.recovery_nonce) {
@@ -64,11 +65,9 @@ bool Core::Parts::CountsAsHeard(Progress& peer, const AppendResponse& response) 
       HeartbeatAll();
       return false;
     }
-    peer.active = true;
     return true;
   }
   peer.recovering = false;
-  replication.Heard(peer);
   peer.round = std::max(peer.round, response.read_round);
   return true;
 }

@@ -33,8 +33,11 @@ void Core::Parts::OnInstallSnapshot(const InstallSnapshot& input) {
     out->snapshot_refused = true;
     return;
   }
-  // A candidate has told others of a log that goes now.
-  if (role != Role::kFollower) BecomeFollower(hard.term, PeerId());
+  // A candidate has told others of a log that goes now. And nobody's log is ahead of his term.
+  const bool is_behind = input.base.term > hard.term;
+  if (is_behind || role != Role::kFollower) {
+    BecomeFollower(std::max(hard.term, input.base.term), PeerId());
+  }
   follower.Reset();
   log.Reset(input.base.first_index, input.base.term);
   members.Reset(input.base.membership);

@@ -189,7 +189,7 @@ void Replication::RequestLoad(Progress& peer, const LeaderState& leader, Output*
 }
 
 void Replication::RequestSnapshot(Progress& peer, const LeaderState& leader, Output* output) {
-  if (peer.snapshot_pending || peer.snapshot_failed) return;
+  if (peer.snapshot_pending || peer.snapshot_failed || !IsActive(peer)) return;
   peer.snapshot_pending = true;
   output->snapshots.push_back(SnapshotNeeded{.peer = peer.peer, .term = leader.term});
 }

@@ -189,7 +189,7 @@ struct LoadRequest {
   std::size_t max_bytes = 0;
 };
 // The peer needs entries that this log no longer has: send it a snapshot of the state and answer
-// with SnapshotSent. Until then it gets heartbeats only.
+// with SnapshotSent. Until then it gets heartbeats only. Asked for only while the peer answers.
 struct SnapshotNeeded {
   PeerId peer;
   Term term;

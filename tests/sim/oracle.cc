@@ -198,12 +198,18 @@ void Oracle::OnSend(int node, const dledger::Envelope& envelope) {
 }
 
 void Oracle::CheckOffer(int node, const PeerId& to) {
-  if (at(NodeOf(to)).disk().durable().recovering) return;  // lost its disk: not known yet
+  const DiskImage& image = at(NodeOf(to)).disk().durable();
+  // It lost its disk, or follows another by now: this leader cannot know yet.
+  if (image.recovering || image.hard_state.term > at(node).core().term()) return;
   const SimLog& mine = at(node).log();
-  const SimLog& theirs = at(NodeOf(to)).disk().durable().log;
+  const SimLog& theirs = image.log;
   if (theirs.last() < mine.last() || theirs.TermAt(mine.last()) != mine.TermAt(mine.last())) {
     Fail("R13", Name(node) + " hands over to " + to.value() + ", which lacks entries");
   }
+}
+
+void Oracle::OnTransferEnded(int node) {
+  watched_[static_cast<std::size_t>(node)].transfer_ticks = 0;
 }
 
 void Oracle::OnTicked(int node) {
@@ -394,6 +400,8 @@ bool Oracle::MayWipe(int node) const {
     if (other.disk().durable().recovering) return false;  // one at a time
   }
   for (const Membership* membership : MembershipsInPlay()) {
+    // A learner may become the second of two voters before its leader hears of the loss.
+    if (IsIn(membership->learners, node) && membership->voters.size() < 2) return false;
     if (!IsIn(membership->voters, node)) continue;
     if (membership->voters.size() < 3) return false;
     if (committed_.empty()) continue;

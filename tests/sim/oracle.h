@@ -44,6 +44,7 @@ class Oracle {
   void OnSend(int node, const dledger::Envelope& envelope);
   void OnRole(int node, const dledger::SoftState& soft);
   void OnTicked(int node);
+  void OnTransferEnded(int node);
   void OnStepped(int node);
   void OnApplied(int node);
   void OnReadAsked(std::uint64_t context);

@@ -321,7 +321,7 @@ int Main(int argc, char** argv) {
   Arguments arguments;
   if (!Parse(argc, argv, &arguments)) return 2;
   const std::uint64_t base = arguments.seed.value_or(FreshSeed());
-  std::cout << "base seed " << base << "\n";
+  std::cout << "base seed " << base << std::endl;
 #ifdef TRIAD_MUTANTS
   if (arguments.all_mutants) return RunMutants(arguments, base);
   active_mutant = arguments.mutant;

@@ -250,6 +250,7 @@ void World::Handle(int n, Role role_before) {
   const bool sends_first = !output_.messages.empty() && disk_dice_.OneIn(2);
   for (const StorageOp& op : output_.storage) oracle_.OnStorage(n, op, role_before);
   counts_.transfers_failed += output_.transfers_failed.size();
+  if (!output_.transfers_failed.empty()) oracle_.OnTransferEnded(n);
   if (output_.soft.has_value()) {
     const dledger::SoftState& soft = *output_.soft;
     trace_.Add({.at = now_,

@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <sstream>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -38,6 +40,31 @@ inline EntryRef MakeEntry(std::uint64_t term, std::uint64_t index, std::size_t b
   return entry;
 }
 
+// A membership entry in plain text: "n0 n1 | n2 ".
+inline EntryRef MembershipEntry(std::uint64_t term, std::uint64_t index,
+                                const Membership& membership) {
+  auto entry = std::make_shared<Entry>();
+  entry->term = Term{term};
+  entry->index = LogIndex{index};
+  entry->type = EntryType::kMembership;
+  for (const PeerId& voter : membership.voters) entry->bytes += voter.value() + " ";
+  entry->bytes += "| ";
+  for (const PeerId& learner : membership.learners) entry->bytes += learner.value() + " ";
+  return entry;
+}
+inline bool DecodeText(const Entry& entry, Membership* membership) {
+  std::istringstream words(entry.bytes);
+  std::vector<PeerId>* into = &membership->voters;
+  for (std::string word; words >> word;) {
+    if (word == "|") {
+      into = &membership->learners;
+    } else {
+      into->push_back(PeerId(word));
+    }
+  }
+  return true;
+}
+
 // A log on disk whose entry i + 1 has the i-th of `terms`.
 inline Recovered RecoveredWith(std::uint64_t term, const std::vector<std::uint64_t>& terms) {
   Recovered recovered;
@@ -53,7 +80,9 @@ inline Recovered RecoveredWith(std::uint64_t term, const std::vector<std::uint64
 class CoreUnderTest {
  public:
   explicit CoreUnderTest(CoreConfig config = ThreeVoters(), Recovered recovered = {})
-      : core(std::move(config), std::move(recovered), /*seed=*/7) {}
+      : core(std::move(config), std::move(recovered), /*seed=*/7) {
+    core.set_membership_decoder(&DecodeText);
+  }
 
   void Step(const Input& input) { core.Step(input, &out); }
   template <typename Body>
@@ -110,6 +139,14 @@ class CoreUnderTest {
   void Propose(std::size_t bytes = 10) {
     Step(dledger::Propose{
         .entry = MakeEntry(core.term().value(), core.last_index().value() + 1, bytes)});
+  }
+  // Asks for a change; the entry is proposed when the core wants it.
+  void Change(MembershipOp op, const PeerId& peer, std::uint64_t context = 1) {
+    Step(ChangeMembership{.context = context, .op = op, .peer = peer});
+    if (!out.propose_membership.has_value()) return;
+    const Membership membership = *std::exchange(out.propose_membership, std::nullopt);
+    Step(dledger::Propose{
+        .entry = MembershipEntry(core.term().value(), core.last_index().value() + 1, membership)});
   }
   void Acknowledge(const PeerId& from, std::uint64_t match, std::uint64_t round = 0) {
     AppendResponse response;

@@ -132,13 +132,25 @@ class RandomPeer {
     AppendRequest request = t.Append(Below(12), Below(6), Below(6), {}, Below(9));
     for (std::uint32_t n = Below(4); n > 0; --n) {
       const std::uint64_t at = request.prev_index.value() + request.entries.size() + 1;
-      request.entries.push_back(
-          MakeEntry(Below(12), at + (Below(20) == 0 ? 1 : 0), 10,
-                    Below(5) == 0 ? EntryType::kMembership : EntryType::kBatch));
+      const std::uint64_t index = at + (Below(20) == 0 ? 1 : 0);
+      request.entries.push_back(Below(5) == 0 ? MembershipEntry(Below(12), index, Members())
+                                              : MakeEntry(Below(12), index));
     }
     request.read_round = Below(5);
     request.recovery_nonce = Below(3);
     return request;
+  }
+  Membership Members() {
+    Membership membership{.group_id = 0, .voters = {kN0, kN1}, .learners = {}};
+    if (Below(2) == 0) membership.voters.push_back(kN2);
+    if (Below(3) == 0) membership.learners.push_back(PeerId("n7"));
+    return membership;
+  }
+  InstallSnapshot Snapshot() {
+    const LogIndex first{Below(14)};
+    return InstallSnapshot{
+        .base = {.first_index = first, .term = Term{Below(9)}, .membership = Members()},
+        .applied = first + Below(3)};
   }
   AppendResponse Answer() {
     AppendResponse response;
@@ -171,7 +183,7 @@ class RandomPeer {
 
 void RandomStep(CoreUnderTest& t, RandomPeer& peer, std::uint64_t step) {
   const PeerId from = std::array{kN1, kN2, PeerId("n7")}[peer.Below(3)];
-  switch (peer.Below(8)) {
+  switch (peer.Below(12)) {
     case 0: return t.Receive(from, peer.Append(t));
     case 1: return t.Receive(from, peer.Answer());
     case 2: return t.Receive(from, peer.AskVote());
@@ -182,6 +194,19 @@ void RandomStep(CoreUnderTest& t, RandomPeer& peer, std::uint64_t step) {
       t.Sync();
       if (t.core.role() == Role::kLeader) t.Propose();
       return;
+    case 7: return t.Step(peer.Snapshot());
+    case 8: {
+      const LogIndex safe = std::min(t.core.commit_index(), t.core.durable_index());
+      const LogIndex first = LogIndex{peer.Below(3)} + safe.value() / 2;
+      return t.Step(Purged{.first_index = std::min(first, safe + 1)});
+    }
+    case 9: return t.Change(static_cast<MembershipOp>(peer.Below(3)), from, /*context=*/step);
+    case 10:
+      t.Step(TransferLeadership{.to = from, .context = step});
+      return t.Step(SnapshotSent{.peer = from,
+                                 .term = t.core.term(),
+                                 .ok = peer.Below(2) == 0,
+                                 .base_index = LogIndex{peer.Below(9)}});
     default: t.Step(Disconnected{.peer = from}); t.Step(ReadIndexRequest{.context = step});
   }
 }
@@ -192,10 +217,6 @@ TEST(RaftInput, RandomMessagesNeverStopTheCore) {
     SCOPED_TRACE(seed);
     RandomPeer peer(seed);
     CoreUnderTest t;
-    t.core.set_membership_decoder([](const Entry&, Membership* m) {
-      m->voters = {kN0, kN1, kN2};
-      return true;
-    });
     LogIndex commit;
     for (std::uint64_t step = 0; step < 3000; ++step) {
       RandomStep(t, peer, step);
@@ -204,6 +225,7 @@ TEST(RaftInput, RandomMessagesNeverStopTheCore) {
       commit = t.core.commit_index();
       ASSERT_LE(commit, t.core.last_index());
       ASSERT_LE(t.core.durable_index(), t.core.last_index());
+      ASSERT_LE(t.core.first_index(), t.core.last_index() + 1);
     }
   }
 }
