@@ -17,6 +17,7 @@ final class AdminCases {
     DefaultMQAdminExt admin = new DefaultMQAdminExt(15_000);
     admin.setNamesrvAddr(Support.namesrv);
     admin.setInstanceName("admin_" + name);
+    admin.setMqClientApiTimeout(Support.PATIENCE_MS);
     admin.start();
     return admin;
   }

@@ -167,6 +167,7 @@ final class ConsumerCases {
     DefaultLitePullConsumer pull = new DefaultLitePullConsumer("g_lite" + Support.RUN);
     pull.setNamesrvAddr(Support.namesrv);
     pull.setInstanceName("lite");
+    pull.setMqClientApiTimeout(Support.PATIENCE_MS);
     pull.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
     pull.subscribe(topic, "*");
     pull.start();

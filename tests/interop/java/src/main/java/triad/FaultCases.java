@@ -5,12 +5,12 @@ import static triad.Support.message;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
@@ -32,10 +32,19 @@ final class FaultCases {
     if (!"DONE".equals(answer)) throw new Support.Failed(what + ": " + answer);
   }
 
+  /** The first calls of a fresh JVM take seconds on a busy machine; they are not what is asked here. */
+  private static void warmUp() throws Exception {
+    DefaultMQProducer producer = Support.producer("warm_up");
+    Support.sendPlain(producer, "JWarmUp" + Support.RUN, 20);
+    producer.shutdown();
+  }
+
   /** Sends while the leader is killed: whatever was acknowledged is read back, in order. */
   static String failover() throws Exception {
     String topic = "JFailover" + Support.RUN;
-    DefaultMQProducer producer = Support.producer("failover");
+    warmUp();
+    DefaultMQProducer producer = Support.plainProducer("failover");
+    producer.start();
     List<String> acked = new ArrayList<>();
     int failed = 0;
     long longestGapMs = 0;
@@ -58,7 +67,7 @@ final class FaultCases {
       }
       if (i == 200) order("KILL NOW");
     }
-    List<String> read = Collections.synchronizedList(new ArrayList<>());
+    List<String> read = new CopyOnWriteArrayList<>();
     DefaultMQPushConsumer consumer = Support.consumer("g_failover" + Support.RUN, "failover");
     consumer.subscribe(topic, "*");
     consumer.registerMessageListener((MessageListenerOrderly) (messages, context) -> {
@@ -111,7 +120,9 @@ final class FaultCases {
   static String rollingRestart() throws Exception {
     String topic = "JRolling" + Support.RUN;
     int keys = 16;
-    DefaultMQProducer producer = Support.producer("rolling");
+    warmUp();
+    DefaultMQProducer producer = Support.plainProducer("rolling");
+    producer.start();
     Support.sendByKey(producer, topic, 0, keys, keys);
     Order order = new Order();
     DefaultMQPushConsumer consumer = Support.consumer("g_rolling" + Support.RUN, "rolling");

@@ -33,6 +33,8 @@ final class GroupCases {
     producer.setNamesrvAddr(Support.namesrv);
     producer.setInstanceName("p_rebalance");
     producer.setDefaultTopicQueueNums(8);
+    producer.setMqClientApiTimeout(Support.PATIENCE_MS);
+    producer.setSendMsgTimeout(Support.PATIENCE_MS);
     producer.start();
     Support.sendByKey(producer, topic, 0, 100, 100);
     Map<String, Integer> seen = new ConcurrentHashMap<>();

@@ -2,12 +2,11 @@ package triad;
 
 import static triad.Support.message;
 
-import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import org.apache.rocketmq.client.consumer.DefaultLitePullConsumer;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
@@ -63,7 +62,7 @@ final class RetryCases {
       producer.send(message(topic, "T", "k", i == 0 ? "poison" : "good" + i), (queues, m, arg) -> queues.get(0), null);
     }
     producer.shutdown();
-    List<String> order = Collections.synchronizedList(new ArrayList<>());
+    List<String> order = new CopyOnWriteArrayList<>();
     DefaultMQPushConsumer consumer = Support.consumer(group, "odlq");
     consumer.setMaxReconsumeTimes(2);
     consumer.setSuspendCurrentQueueTimeMillis(100);
@@ -86,6 +85,7 @@ final class RetryCases {
     DefaultLitePullConsumer pull = new DefaultLitePullConsumer("dlqreader_" + group);
     pull.setNamesrvAddr(Support.namesrv);
     pull.setInstanceName("dlq" + group);
+    pull.setMqClientApiTimeout(Support.PATIENCE_MS);
     pull.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
     pull.setTopicMetadataCheckIntervalMillis(1000);
     pull.setPollNameServerInterval(1000);

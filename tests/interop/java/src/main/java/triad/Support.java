@@ -19,6 +19,7 @@ import org.apache.rocketmq.common.message.MessageQueue;
 /** What the cases share. Every name carries RUN, so that cases never meet each other. */
 final class Support {
   static final String RUN = Long.toString(System.currentTimeMillis(), 36);
+  static final int PATIENCE_MS = 15_000;
   static String namesrv;
 
   /** What a case found out; thrown when that was not right. */
@@ -34,10 +35,19 @@ final class Support {
     return counts;
   }
 
-  static DefaultMQProducer producer(String name) throws Exception {
+  /** With the client's default settings. */
+  static DefaultMQProducer plainProducer(String name) throws Exception {
     DefaultMQProducer producer = new DefaultMQProducer("pg_" + name + RUN);
     producer.setNamesrvAddr(namesrv);
     producer.setInstanceName("p_" + name);
+    return producer;
+  }
+
+  /** With more patience than by default: a fresh JVM on a busy machine needs seconds for its first call. */
+  static DefaultMQProducer producer(String name) throws Exception {
+    DefaultMQProducer producer = plainProducer(name);
+    producer.setMqClientApiTimeout(PATIENCE_MS);
+    producer.setSendMsgTimeout(PATIENCE_MS);
     producer.start();
     return producer;
   }
@@ -45,6 +55,7 @@ final class Support {
   static DefaultMQPushConsumer consumer(String group, String instance) {
     DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group);
     consumer.setNamesrvAddr(namesrv);
+    consumer.setMqClientApiTimeout(PATIENCE_MS);
     consumer.setInstanceName("c_" + instance);
     consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
     return consumer;
@@ -54,6 +65,7 @@ final class Support {
     DefaultMQPullConsumer puller = new DefaultMQPullConsumer("g_pull_" + name + RUN);
     puller.setNamesrvAddr(namesrv);
     puller.setInstanceName("pull_" + name);
+    puller.setMqClientApiTimeout(PATIENCE_MS);
     puller.start();
     return puller;
   }
