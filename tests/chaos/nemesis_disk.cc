@@ -4,6 +4,8 @@
 
 #include <filesystem>
 #include <iostream>
+#include <iterator>
+#include <map>
 
 #include "tests/chaos/nemesis.h"
 
@@ -50,11 +52,18 @@ void StartOrReplace(World* world, std::size_t peer) {
 
 // Damages one file below `dir`: a bit, or its last bytes. Says what was done; empty: nothing found.
 std::string Damage(World* world, const std::string& dir) {
-  std::vector<std::string> files;
+  // By folder first: there are many files of queues, and few of the log.
+  std::map<std::string, std::vector<std::string>> folders;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(dir)) {
-    if (entry.is_regular_file() && entry.file_size() > 0) files.push_back(entry.path().string());
+    if (!entry.is_regular_file() || entry.file_size() == 0) continue;
+    const std::string path = entry.path().string();
+    const std::string inside = path.substr(dir.size() + 1);
+    folders[inside.substr(0, inside.find('/'))].push_back(path);
   }
-  if (files.empty()) return "";
+  if (folders.empty()) return "";
+  const auto& files =
+      std::next(folders.begin(), static_cast<std::ptrdiff_t>(world->random().Below(folders.size())))
+          ->second;
   const std::string path = files[world->random().Below(files.size())];
   const std::uint64_t size = std::filesystem::file_size(path);
   if (world->random().OneIn(3)) {
