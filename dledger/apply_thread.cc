@@ -57,6 +57,34 @@ void ApplyThread::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
+void ApplyThread::Post(std::function<void()> task) {
+  {
+    std::lock_guard hold(mutex_);
+    tasks_.push_back(std::move(task));
+  }
+  wake_.notify_one();
+}
+
+void ApplyThread::TakeOver(LogIndex applied) {
+  {
+    std::lock_guard hold(mutex_);
+    committed_ = applied;
+    queue_.clear();
+    queue_bytes_ = 0;
+    applied_.store(applied.value(), std::memory_order_release);
+  }
+  on_applied_();
+}
+
+void ApplyThread::RunTasks() {
+  std::deque<std::function<void()>> tasks;
+  {
+    std::lock_guard hold(mutex_);
+    tasks.swap(tasks_);
+  }
+  for (const std::function<void()>& task : tasks) task();
+}
+
 bool ApplyThread::is_stopping() {
   std::lock_guard hold(mutex_);
   return stopping_;
@@ -65,6 +93,7 @@ bool ApplyThread::is_stopping() {
 void ApplyThread::Run() {
   auto idle_at = std::chrono::steady_clock::now();
   while (!is_stopping()) {
+    RunTasks();
     const std::vector<EntryRef> batch = Take();
     if (!batch.empty()) Apply(batch);
     const auto now = std::chrono::steady_clock::now();
@@ -77,9 +106,10 @@ void ApplyThread::Run() {
 
 std::vector<EntryRef> ApplyThread::Take() {
   std::unique_lock lock(mutex_);
-  wake_.wait_for(lock, kIdleInterval, [this] { return stopping_ || committed_ > applied(); });
+  wake_.wait_for(lock, kIdleInterval,
+                 [this] { return stopping_ || !tasks_.empty() || committed_ > applied(); });
   std::vector<EntryRef> batch;
-  if (stopping_ || committed_ <= applied()) return batch;
+  if (stopping_ || !tasks_.empty() || committed_ <= applied()) return batch;
   LogIndex next = applied() + 1;
   std::size_t bytes = 0;
   while (!queue_.empty() && bytes < kApplyBatchBytesMax) {

@@ -36,6 +36,10 @@ class ApplyThread {
   // Log thread. Everything up to `upto` is committed; `entries` are the last of it, ascending.
   // Entries at or below `durable` can be read back from this peer's log.
   void Commit(LogIndex upto, std::vector<EntryRef> entries, LogIndex durable);
+  // Any thread. Runs `task` between two batches.
+  void Post(std::function<void()> task);
+  // From inside such a task: the application holds everything up to `applied` by other means.
+  void TakeOver(LogIndex applied);
   // Any thread.
   LogIndex applied() const { return LogIndex(applied_.load(std::memory_order_acquire)); }
   // Ends behind the batch at hand, joins. Idempotent.
@@ -43,6 +47,7 @@ class ApplyThread {
 
  private:
   void Run();
+  void RunTasks();
   // Waits; empty when there is nothing to do just now.
   std::vector<EntryRef> Take();
   std::vector<EntryRef> ReadBack(LogIndex from, LogIndex to);
@@ -60,6 +65,7 @@ class ApplyThread {
   LogIndex committed_;
   std::deque<EntryRef> queue_;  // ascending; gaps are read back
   std::size_t queue_bytes_ = 0;
+  std::deque<std::function<void()>> tasks_;
   bool stopping_ = false;
 };
 

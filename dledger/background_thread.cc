@@ -2,7 +2,10 @@
 
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <chrono>
+#include <ctime>
+#include <utility>
 
 #include "dledger/thread_name.h"
 
@@ -12,10 +15,24 @@ namespace {
 constexpr std::chrono::seconds kCheckpointInterval{3};
 constexpr std::chrono::milliseconds kFullRetryInterval{500};
 
+// Of the day, in the machine's own time zone, as deleteWhen means it.
+int HourOf(std::int64_t wall_ms) {
+  const auto seconds = static_cast<std::time_t>(wall_ms / 1000);
+  std::tm local{};
+  return ::localtime_r(&seconds, &local) == nullptr ? 0 : local.tm_hour;
+}
+
 }  // namespace
 
-BackgroundThread::BackgroundThread(LogStore& log, std::uint64_t prepare_bytes)
-    : log_(log), prepare_bytes_(prepare_bytes), checkpoint_at_(log.end_position()) {}
+BackgroundThread::BackgroundThread(LogStore& log, const Clock& clock, std::uint64_t prepare_bytes,
+                                   RetentionOptions retention, std::function<Facts()> facts,
+                                   std::function<void(LogIndex first)> on_dropped)
+    : log_(log),
+      clock_(clock),
+      prepare_bytes_(prepare_bytes),
+      retention_(std::move(retention)),
+      facts_(std::move(facts)),
+      on_dropped_(std::move(on_dropped)) {}
 
 BackgroundThread::~BackgroundThread() {
   Stop();
@@ -48,21 +65,70 @@ void BackgroundThread::Stop() {
 }
 
 void BackgroundThread::Run() {
-  auto checkpoint_due = std::chrono::steady_clock::now() + kCheckpointInterval;
+  const auto clean_interval = retention_.options().interval;
+  SteadyPoint checkpoint_due = std::chrono::steady_clock::now() + kCheckpointInterval;
+  SteadyPoint clean_due = std::chrono::steady_clock::now() + clean_interval;
   for (;;) {
     {
       std::unique_lock lock(mutex_);
-      const auto until =
-          is_full() ? std::chrono::steady_clock::now() + kFullRetryInterval : checkpoint_due;
+      SteadyPoint until = std::min(checkpoint_due, clean_due);
+      if (is_full()) {
+        until = std::min(until, std::chrono::steady_clock::now() + kFullRetryInterval);
+      }
       wake_.wait_until(lock, until, [this] { return stopping_ || (is_due_ && !is_full()); });
       if (stopping_) return;
       is_due_ = false;
     }
     PrepareIfNeeded();
+    if (std::chrono::steady_clock::now() >= clean_due) {
+      Clean();
+      clean_due = std::chrono::steady_clock::now() + clean_interval;
+    }
     if (std::chrono::steady_clock::now() < checkpoint_due) continue;
-    CheckpointIfMoved();
+    WriteCheckpoint();
     checkpoint_due = std::chrono::steady_clock::now() + kCheckpointInterval;
   }
+}
+
+void BackgroundThread::Clean() {
+  const Facts facts = facts_();
+  const Result<Space> space = log_.GetSpace();
+  if (!space.ok()) {
+    LOG_EVERY_N(WARNING, 60) << "no retention: the disk's space is unknown: " << space.status();
+    return;
+  }
+  retention_.Begin({.now = clock_.MonoNow(),
+                    .log_time_ms = facts.log_time_ms,
+                    .hour = HourOf(clock_.WallNowMs()),
+                    .space = *space,
+                    .segments = log_.segments().size()});
+  while (CleanOne(facts.durable)) {
+  }
+}
+
+bool BackgroundThread::CleanOne(LogIndex durable) {
+  const std::vector<SegmentFacts> segments = log_.segments();
+  // The one with the log's end stays, and whatever the state may still need.
+  if (segments.size() < 2 || segments[1].first > durable) return false;
+  // Store times never decrease: the next segment's first entry is no older than this one's last.
+  const Result<std::vector<EntryRef>> behind =
+      log_.ReadRange(segments[1].first, segments[1].first + 1, 1);
+  if (!behind.ok()) return false;
+  const std::int64_t newest_ms = behind->front()->store_time_ms;
+  const Retention::Verdict verdict = retention_.Judge(newest_ms);
+  if (verdict == Retention::Verdict::kKeep) return false;
+  const Result<std::size_t> dropped = log_.DropBefore(segments[1].first);
+  if (!dropped.ok()) {
+    LOG(FATAL) << "an old segment of the log cannot be dropped: " << dropped.status()
+               << ". Check the disk (dmesg, smartctl), then start this peer again.";
+  }
+  on_dropped_(segments[1].first);
+  LOG(INFO) << "the log forgets its segment at " << segments[0].base << ", entries up to "
+            << segments[1].first - 1
+            << (verdict == Retention::Verdict::kForced
+                    ? ": the disk is nearly full (diskSpaceCleanForciblyRatio)"
+                    : ": older than fileReservedTime");
+  return true;
 }
 
 void BackgroundThread::PrepareIfNeeded() {
@@ -82,16 +148,11 @@ void BackgroundThread::PrepareIfNeeded() {
   }
 }
 
-void BackgroundThread::CheckpointIfMoved() {
-  const PhysicalOffset end = log_.end_position();
-  if (end == checkpoint_at_) return;
+void BackgroundThread::WriteCheckpoint() {
   const Status status = log_.WriteCheckpoint();
-  if (!status.ok()) {
-    // Only the next recovery takes longer.
-    LOG_EVERY_N(WARNING, 100) << "log checkpoint: " << status.ToString();
-    return;
-  }
-  checkpoint_at_ = end;
+  if (status.ok()) return;
+  // Only the next recovery takes longer.
+  LOG_EVERY_N(WARNING, 100) << "log checkpoint: " << status.ToString();
 }
 
 }  // namespace triad::dledger

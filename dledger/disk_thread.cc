@@ -101,6 +101,11 @@ void DiskThread::ExecuteOne(const StorageOp& op) {
     DieUnless(log_.Cut(*op.truncate_from), "cut");
     is_dirty_ = false;
   }
+  if (op.reset) {
+    WriteCollected();
+    DieUnless(events_.on_reset(), "snapshot");
+    is_dirty_ = false;
+  }
   collected_.insert(collected_.end(), op.append.begin(), op.append.end());
   if (op.recovering && !*op.recovering) {
     // The mark may go only when what it speaks of is on the disk.

@@ -25,6 +25,7 @@ class DiskThread {
   struct Events {
     std::function<void(Token)> on_done;  // disk thread: everything up to the token is durable
     std::function<void()> on_written;    // disk thread, behind each batch
+    std::function<Status()> on_reset;    // disk thread: install the snapshot that waits
   };
   // `log` outlives it.
   DiskThread(LogStore& log, bool sync_flush, Events events);

@@ -59,6 +59,32 @@ void LogDriver::OnTailLoaded(EntryRef last) {
   is_tail_known_ = true;
 }
 
+void LogDriver::OnSnapshotSent(const SnapshotSent& sent) {
+  if (core_ != nullptr) Step(sent);
+}
+
+void LogDriver::OnSnapshotReady(const SnapshotHead& head) {
+  CHECK(core_ != nullptr);
+  ready_tail_ = head.base.tail;
+  Step(InstallSnapshot{.base = {.first_index = head.base.tail.next_index,
+                                .term = head.base.tail.last_term,
+                                .membership = head.base.membership},
+                       .applied = head.applied});
+}
+
+void LogDriver::OnPurged(LogIndex first_index) {
+  if (core_ != nullptr) Step(Purged{first_index});
+}
+
+LogIndex LogDriver::settled_index() const {
+  if (core_ == nullptr) return LogIndex(0);
+  return std::min(core_->commit_index(), core_->durable_index());
+}
+
+bool LogDriver::Follows(const PeerId& peer) const {
+  return core_ != nullptr && core_->role() == Role::kFollower && core_->leader() == peer;
+}
+
 void LogDriver::OnApplied(LogIndex applied) {
   applied_ = std::max(applied_, applied);
   MaybeReady();
@@ -145,6 +171,8 @@ void LogDriver::Execute() {
     hands_->Send(envelope.to, std::move(envelope.message));
   }
   for (LoadRequest& load : output.loads) hands_->Load(std::move(load));
+  for (const SnapshotNeeded& needed : output.snapshots) hands_->SendSnapshot(needed);
+  if (output.snapshot_refused) hands_->RefuseSnapshot();
   if (output.committed) {
     hands_->Commit(*output.committed, window_.Commit(*output.committed), core_->durable_index());
   }
@@ -160,6 +188,12 @@ void LogDriver::Execute() {
 }
 
 void LogDriver::Record(const StorageOp& op) {
+  if (op.reset) {
+    window_.TruncateFrom(LogIndex(0));
+    tail_ = ready_tail_;
+    is_tail_known_ = true;
+    log_clock_.Raise(tail_.last_store_time_ms);
+  }
   if (op.truncate_from) {
     window_.TruncateFrom(*op.truncate_from);
     const EntryRef last = window_.last();
@@ -337,7 +371,8 @@ void LogDriver::Fail(const Status& why) {
 
 std::uint64_t LogDriver::group_id() const {
   if (core_ != nullptr) return core_->membership().group_id;
-  return recovered_.memberships.empty() ? 0 : recovered_.memberships.back().second.group_id;
+  if (!recovered_.memberships.empty()) return recovered_.memberships.back().second.group_id;
+  return recovered_.base_membership ? recovered_.base_membership->group_id : 0;
 }
 
 std::int64_t LogDriver::LogTimeMs() {

@@ -29,6 +29,7 @@
 #include "dledger/peer/peer_codec.h"
 #include "dledger/raft/core.h"
 #include "dledger/read_queue.h"
+#include "dledger/snapshot/snapshot_types.h"
 #include "dledger/unsynced_start.h"
 
 namespace triad::dledger {
@@ -49,8 +50,10 @@ class Hands {
   virtual void Send(const PeerId& to, Message message) = 0;
   // Queues; EndTurn is followed by one hand-over.
   virtual void Store(StorageOp op) = 0;
-  virtual void Load(LoadRequest request) = 0;      // answered by OnLoaded
-  virtual void LoadTail(LogIndex last_index) = 0;  // answered by OnTailLoaded
+  virtual void Load(LoadRequest request) = 0;                   // answered by OnLoaded
+  virtual void LoadTail(LogIndex last_index) = 0;               // answered by OnTailLoaded
+  virtual void SendSnapshot(const SnapshotNeeded& needed) = 0;  // answered by OnSnapshotSent
+  virtual void RefuseSnapshot() = 0;  // what OnSnapshotReady brought is of no use
   virtual void Commit(LogIndex upto, std::vector<EntryRef> entries, LogIndex durable) = 0;
   virtual void Publish(const LeaderInfo& info) = 0;  // it changed; before the application hears
   virtual std::uint64_t Random() = 0;                // not 0; unpredictable
@@ -81,6 +84,10 @@ class LogDriver {
   void OnLoaded(Loaded loaded);
   void OnTailLoaded(EntryRef last);  // null: could not be read
   void OnApplied(LogIndex applied);
+  void OnSnapshotSent(const SnapshotSent& sent);
+  // A whole and checked snapshot waits. Stored as a reset, or refused.
+  void OnSnapshotReady(const SnapshotHead& head);
+  void OnPurged(LogIndex first_index);  // the log on disk begins there now
   void OnWake() { is_awake_ = true; }
   void OnRead(PendingRead read);
   void OnTransfer(const PeerId& to, TimePoint deadline, std::function<void(Status)> done);
@@ -89,6 +96,10 @@ class LogDriver {
   // Answers everybody who waits.
   void Fail(const Status& why);
 
+  // Committed and durable here: never cut again. 0 before the core runs.
+  LogIndex settled_index() const;
+  bool Follows(const PeerId& peer) const;
+  Term term() const { return core_ == nullptr ? Term(0) : core_->term(); }
   Hello OwnState() const;
   std::uint64_t group_id() const;
   std::int64_t LogTimeMs();
@@ -147,6 +158,7 @@ class LogDriver {
   Output output_;
 
   LogTail tail_;
+  LogTail ready_tail_;  // of the snapshot that waits: what an empty log begins with
   bool is_tail_known_ = true;
   bool is_tail_loading_ = false;
   EntryWindow window_;

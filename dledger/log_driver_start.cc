@@ -72,8 +72,9 @@ std::vector<PeerId> LogDriver::OtherPeers() const {
 }
 
 std::vector<PeerId> LogDriver::StartVoters() const {
-  if (recovered_.memberships.empty()) return Ids(options_.peers);
-  return recovered_.memberships.back().second.voters;
+  if (!recovered_.memberships.empty()) return recovered_.memberships.back().second.voters;
+  if (recovered_.base_membership) return recovered_.base_membership->voters;
+  return Ids(options_.peers);
 }
 
 bool LogDriver::IsVirgin() const {

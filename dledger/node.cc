@@ -7,6 +7,7 @@
 
 #include "dledger/log/log_store.h"
 #include "dledger/node_shell.h"
+#include "dledger/snapshot/snapshot_file.h"
 
 namespace triad::dledger {
 namespace {
@@ -65,6 +66,18 @@ Result<Recovered> Judge(const NodeOptions& options, const Recovered& found) {
 
 }  // namespace
 
+Result<std::optional<ReadySnapshot>> Node::FindReadySnapshot(FileSystem& fs,
+                                                             const std::string& dir) {
+  Result<std::unique_ptr<SnapshotFile>> ready = OpenReadySnapshot(fs, dir);
+  if (!ready.ok()) return ready.status();
+  std::optional<ReadySnapshot> found;
+  if (ready.value() == nullptr) return found;
+  found.emplace();
+  found->applied = (*ready)->head().applied;
+  found->pieces = PiecesOf(std::move(ready).value());
+  return found;
+}
+
 Result<std::unique_ptr<Node>> Node::Open(FileSystem& fs, const Clock& clock, NodeOptions options,
                                          Application* application) {
   CHECK(application != nullptr);
@@ -77,12 +90,17 @@ Result<std::unique_ptr<Node>> Node::Open(FileSystem& fs, const Clock& clock, Nod
   log_options.first_prepare_bytes =
       std::min(log_options.first_prepare_bytes, options.prepare_bytes);
   log_options.sync = options.sync_flush;
+  const Result<std::unique_ptr<SnapshotFile>> ready = OpenReadySnapshot(fs, options.dir);
+  if (!ready.ok()) return ready.status();
+  if (ready.value() != nullptr) log_options.restart_at = (*ready)->head().base;
   const StoreStamp stamp{.group = options.group, .peer_id = options.self.value()};
   Result<std::unique_ptr<LogStore>> log = LogStore::Open(fs, log_options, stamp);
   if (!log.ok()) return log.status();
+  TRIAD_RETURN_IF_ERROR(RemoveReadySnapshot(fs, options.dir));
+  TRIAD_RETURN_IF_ERROR(CleanSnapshotDir(fs, options.dir));
   Result<Recovered> recovered = Judge(options, (*log)->recovered());
   if (!recovered.ok()) return recovered.status();
-  auto node = std::make_unique<NodeShell>(clock, std::move(options), std::move(log).value(),
+  auto node = std::make_unique<NodeShell>(fs, clock, std::move(options), std::move(log).value(),
                                           std::move(recovered).value(), application);
   TRIAD_RETURN_IF_ERROR(node->Listen());
   return std::unique_ptr<Node>(std::move(node));

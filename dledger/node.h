@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,6 +22,8 @@
 #include "common/status.h"
 #include "dledger/peer/peer_address.h"
 #include "dledger/raft/types.h"
+#include "dledger/retention.h"
+#include "dledger/snapshot/snapshot_types.h"
 
 namespace triad::dledger {
 
@@ -52,6 +55,12 @@ struct LeaderInfo {
   bool operator==(const LeaderInfo&) const = default;
 };
 
+// What a peer gets that needs entries which were dropped.
+struct StateImage {
+  LogIndex applied;  // the state ends here
+  std::unique_ptr<StatePieces> pieces;
+};
+
 // The replicated application (the broker). Each call names its thread.
 class Application {
  public:
@@ -68,6 +77,21 @@ class Application {
   virtual void Apply(std::span<const EntryRef> entries) = 0;
   // Apply thread, when idle and at least every 100 ms: flush timers.
   virtual void OnApplyIdle() {}
+  // Any thread. The application holds everything up to here durably and never asks for an entry in
+  // front of it again, not even to rebuild what it derives: the log may forget it. 0: nothing.
+  virtual LogIndex DurableIndex() const { return LogIndex(0); }
+  // Apply thread. The durable state, consistent, whatever is applied later. Its pieces are read on
+  // another thread, one at a time, and dropped before the node stops.
+  virtual Result<StateImage> TakeImage() {
+    return Status::Unsupported("this application has no state to send");
+  }
+  // Apply thread. Another peer's image takes the place of the state, durably: all or nothing. The
+  // log then begins at `first`; entries from there up to `applied` are in the state already and
+  // are not handed to Apply: they can be read when they arrive. Errors end the process; a start
+  // finishes the installation.
+  virtual Status InstallImage(StatePieces* /*pieces*/, LogIndex /*applied*/, LogIndex /*first*/) {
+    return Status::Unsupported("this application takes no state");
+  }
 };
 
 struct NodeOptions {
@@ -87,6 +111,8 @@ struct NodeOptions {
   std::chrono::milliseconds election_max{600};
   std::vector<PeerId> bootstrap_without;  // the operator's override of the first-start rule
   LogIndex applied;                       // the application's synced state ends here
+  RetentionOptions retention;
+  std::uint64_t snapshot_bytes_per_second = 32u << 20;  // of state sent to other peers, in all
 };
 
 struct NodeStatus {
@@ -105,8 +131,18 @@ struct NodeStatus {
   std::string not_ready_reason;  // empty when serving
 };
 
+// A received snapshot whose installation a crash stopped. The application installs it before
+// Node::Open, which gives the log its part and forgets it.
+struct ReadySnapshot {
+  LogIndex applied;
+  std::unique_ptr<StatePieces> pieces;
+};
+
 class Node {
  public:
+  // `dir` of the log. Errors: kCorruption, kIoError.
+  static Result<std::optional<ReadySnapshot>> FindReadySnapshot(FileSystem& fs,
+                                                                const std::string& dir);
   // Opens the log (may take as long as recovery takes) and starts nothing. Errors as
   // LogStore::Open, plus a peer port in use.
   static Result<std::unique_ptr<Node>> Open(FileSystem& fs, const Clock& clock, NodeOptions options,

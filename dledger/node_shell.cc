@@ -26,11 +26,10 @@ Status Stopped() {
 
 }  // namespace
 
-NodeShell::NodeShell(const Clock& clock, NodeOptions options, std::unique_ptr<LogStore> log,
-                     Recovered recovered, Application* application)
+NodeShell::NodeShell(FileSystem& fs, const Clock& clock, NodeOptions options,
+                     std::unique_ptr<LogStore> log, Recovered recovered, Application* application)
     : clock_(clock),
       options_(std::move(options)),
-      first_index_(recovered.first_index),
       log_(std::move(log)),
       driver_(options_, clock,
               LogDriver::Found{.recovered = std::move(recovered),
@@ -41,9 +40,19 @@ NodeShell::NodeShell(const Clock& clock, NodeOptions options, std::unique_ptr<Lo
             DiskThread::Events{
                 .on_done =
                     [this](Token token) { Post([this, token] { driver_.OnStorageDone(token); }); },
-                .on_written = [this] { background_.OnWritten(); }}),
+                .on_written = [this] { background_.OnWritten(); },
+                .on_reset =
+                    [this] {
+                      return desk_.InstallPending(
+                          [this](LogIndex applied) { apply_.TakeOver(applied); });
+                    }}),
       apply_(*log_, *application, options_.applied, [this] { OnAppliedMoved(); }),
-      background_(*log_, options_.prepare_bytes) {
+      background_(
+          *log_, clock_, options_.prepare_bytes, options_.retention,
+          [this, application] { return FactsForRetention(*application); },
+          [this](LogIndex first) { Post([this, first] { driver_.OnPurged(first); }); }),
+      desk_(fs, options_.dir, clock_, *log_, *application, options_.snapshot_bytes_per_second,
+            LinksOfDesk()) {
   log_minus_mono_ms_ = clock_.WallNowMs() - Ms(clock_.MonoNow());
   RefreshStatus();
 }
@@ -117,6 +126,7 @@ void NodeShell::OnTickTimer() {
   const std::int64_t count = std::clamp<std::int64_t>(due, 0, kCatchUpTicksMax);
   ticked_at_ = due > kCatchUpTicksMax ? now : ticked_at_ + count * kTick;
   driver_.OnTicks(static_cast<int>(count));
+  desk_.OnTick();
   EndTurn();
   log_minus_mono_ms_ = driver_.LogTimeMs() - Ms(now);
   RefreshStatus();
@@ -124,14 +134,26 @@ void NodeShell::OnTickTimer() {
 }
 
 void NodeShell::RefreshStatus() {
+  settled_ = driver_.settled_index().value();
   NodeStatus status;
   driver_.FillStatus(&status);
-  status.first_index = first_index_;
   if (transport_ != nullptr) {
     for (NodeStatus::Peer& peer : status.peers) peer.connected = transport_->connected(peer.id);
   }
   std::lock_guard hold(snapshot_mutex_);
   status_snapshot_ = std::move(status);
+}
+
+// Background thread.
+BackgroundThread::Facts NodeShell::FactsForRetention(const Application& application) {
+  BackgroundThread::Facts facts;
+  facts.log_time_ms = LogTimeMs();
+  // A recovering peer's log may still be cut.
+  if (leader_info().recovering) return facts;
+  // A state that was received whole may be ahead of the log.
+  facts.durable =
+      std::min({application.DurableIndex(), apply_.applied(), LogIndex(settled_.load())});
+  return facts;
 }
 
 void NodeShell::OnAppliedMoved() {
@@ -189,7 +211,36 @@ void NodeShell::Commit(LogIndex upto, std::vector<EntryRef> entries, LogIndex du
   apply_.Commit(upto, std::move(entries), durable);
 }
 
+void NodeShell::SendSnapshot(const SnapshotNeeded& needed) {
+  desk_.OnNeeded(needed.peer, needed.term);
+}
+
+void NodeShell::RefuseSnapshot() {
+  desk_.OnRefused();
+}
+
+SnapshotDesk::Links NodeShell::LinksOfDesk() {
+  SnapshotDesk::Links links;
+  links.send = [this](const PeerId& to, SnapshotMessage message) {
+    if (transport_ != nullptr) transport_->Send(to, std::move(message));
+  };
+  links.connected = [this](const PeerId& peer) {
+    return transport_ != nullptr && transport_->connected(peer);
+  };
+  links.post_reader = [this](std::function<void()> task) { return readers_.Post(std::move(task)); };
+  links.post_apply = [this](std::function<void()> task) { apply_.Post(std::move(task)); };
+  links.post_log = [this](std::function<void()> task) { Post(std::move(task)); };
+  links.random = [this] { return Random(); };
+  links.on_sent = [this](const PeerId& peer, Term term, bool ok, LogIndex base_index) {
+    // Not from inside the desk: the core may want the next one at once.
+    Post([this, sent = SnapshotSent{peer, term, ok, base_index}] { driver_.OnSnapshotSent(sent); });
+  };
+  links.install = [this](const SnapshotHead& head) { driver_.OnSnapshotReady(head); };
+  return links;
+}
+
 void NodeShell::Publish(const LeaderInfo& info) {
+  if (info.role != Role::kLeader) desk_.StopSending();
   LOG(INFO) << "peer " << options_.self << ": term " << info.term << ", "
             << (info.role == Role::kLeader
                     ? (info.ready ? "leading" : "elected, not ready")
@@ -227,6 +278,9 @@ void NodeShell::OnHello(const Hello& hello) {
 void NodeShell::OnMessage(const PeerId& from, Message message, std::int64_t wall_ms) {
   driver_.OnMessage(from, std::move(message), wall_ms);
 }
+void NodeShell::OnSnapshot(const PeerId& from, SnapshotMessage message) {
+  desk_.OnMessage(from, std::move(message), driver_.Follows(from), driver_.term());
+}
 void NodeShell::OnDisconnected(const PeerId& peer) {
   driver_.OnDisconnected(peer);
 }
@@ -257,6 +311,7 @@ NodeStatus NodeShell::status() const {
     status.leader = info_snapshot_;
   }
   status.applied_index = apply_.applied();
+  status.first_index = log_->base().tail.next_index;
   status.begin_position = log_->begin_position();
   status.end_position = log_->end_position();
   return status;

@@ -22,12 +22,13 @@
 #include "dledger/node.h"
 #include "dledger/peer/transport.h"
 #include "dledger/reader_pool.h"
+#include "dledger/snapshot_desk.h"
 
 namespace triad::dledger {
 
 class NodeShell final : public Node, private Hands, private PeerEvents {
  public:
-  NodeShell(const Clock& clock, NodeOptions options, std::unique_ptr<LogStore> log,
+  NodeShell(FileSystem& fs, const Clock& clock, NodeOptions options, std::unique_ptr<LogStore> log,
             Recovered recovered, Application* application);
   ~NodeShell() override;
 
@@ -72,6 +73,8 @@ class NodeShell final : public Node, private Hands, private PeerEvents {
   void Load(LoadRequest request) override;
   void LoadTail(LogIndex last_index) override;
   void Commit(LogIndex upto, std::vector<EntryRef> entries, LogIndex durable) override;
+  void SendSnapshot(const SnapshotNeeded& needed) override;
+  void RefuseSnapshot() override;
   void Publish(const LeaderInfo& info) override;
   std::uint64_t Random() override;
   bool IsDiskFull() override;
@@ -81,6 +84,7 @@ class NodeShell final : public Node, private Hands, private PeerEvents {
   std::uint64_t OwnGroupId() override;
   void OnHello(const Hello& hello) override;
   void OnMessage(const PeerId& from, Message message, std::int64_t wall_ms) override;
+  void OnSnapshot(const PeerId& from, SnapshotMessage message) override;
   void OnDisconnected(const PeerId& peer) override;
   void OnEventsEnd() override;
 
@@ -93,6 +97,8 @@ class NodeShell final : public Node, private Hands, private PeerEvents {
   void OnTickTimer();
   void RefreshStatus();
   void OnAppliedMoved();  // apply thread
+  SnapshotDesk::Links LinksOfDesk();
+  BackgroundThread::Facts FactsForRetention(const Application& application);
   template <typename Leave>
   bool LeaveInInbox(Leave leave);
   void EmptyInbox();
@@ -101,7 +107,6 @@ class NodeShell final : public Node, private Hands, private PeerEvents {
 
   const Clock& clock_;
   const NodeOptions options_;
-  const LogIndex first_index_;
 
   asio::io_context io_{1};
   asio::steady_timer tick_timer_{io_};
@@ -115,12 +120,14 @@ class NodeShell final : public Node, private Hands, private PeerEvents {
   ReaderPool readers_;
   ApplyThread apply_;
   BackgroundThread background_;
+  SnapshotDesk desk_;
   std::thread log_thread_;
 
   Inbox inbox_;
   std::atomic<bool> is_wake_posted_{false};
   std::atomic<bool> is_applied_posted_{false};
   std::atomic<std::int64_t> log_minus_mono_ms_{0};
+  std::atomic<std::uint64_t> settled_{0};  // LogDriver::settled_index, as of the last tick
   std::atomic<bool> is_started_{false};
   std::atomic<bool> is_stopped_{false};
 

@@ -1,77 +1,82 @@
 #include "dledger/log/checkpoint.h"
 
+#include <glog/logging.h>
+
+#include <algorithm>
 #include <span>
 #include <utility>
+#include <vector>
 
-#include "common/byte_order.h"
 #include "common/crc32c.h"
+#include "dledger/log/record_codec.h"
 #include "dledger/membership_codec.h"
 
 namespace triad::dledger {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x54524443;  // "TRDC"
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
+constexpr std::size_t kRecordHeadBytes = 12;  // magic, version, body size
+constexpr std::size_t kTriesMax = 64;         // records given up before the whole log is scanned
 
-class Writer {
- public:
-  void U32(std::uint32_t value) { AppendBe32(&bytes_, value); }
-  void U64(std::uint64_t value) { AppendBe64(&bytes_, value); }
-  void I64(std::int64_t value) { U64(static_cast<std::uint64_t>(value)); }
-  void Offset(PhysicalOffset value) { I64(value.value()); }
-  void Count(std::size_t value) { U64(value); }
-  void Bytes(std::string_view value) {
-    Count(value.size());
-    bytes_.append(value);
-  }
-  std::string Finish() && {
-    U32(Crc32c(bytes_));
-    return std::move(bytes_);
-  }
+// [magic][version][body size][body][CRC32C of the previous record's CRC and all of this one]
+std::string EncodeRecord(const LogOutline& outline, std::uint32_t previous_crc,
+                         std::uint32_t* crc) {
+  const std::string body = EncodeOutline(outline);
+  std::string chained;
+  AppendBe32(&chained, previous_crc);
+  AppendBe32(&chained, kMagic);
+  AppendBe32(&chained, kVersion);
+  AppendBe32(&chained, static_cast<std::uint32_t>(body.size()));
+  chained += body;
+  *crc = Crc32c(chained);
+  AppendBe32(&chained, *crc);
+  return chained.substr(4);
+}
 
- private:
-  std::string bytes_;
-};
-
-// Reads what a checked file holds. Past its end everything is zero and ok() false.
-class Reader {
- public:
-  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
-  bool ok() const { return ok_; }
-  std::uint32_t U32() { return Take(4) ? LoadBe32(at_) : 0; }
-  std::uint64_t U64() { return Take(8) ? LoadBe64(at_) : 0; }
-  std::int64_t I64() { return static_cast<std::int64_t>(U64()); }
-  PhysicalOffset Offset() { return PhysicalOffset(I64()); }
-  // Of things that take at least `each` bytes.
-  std::size_t Count(std::size_t each) {
-    const std::uint64_t count = U64();
-    if (count > bytes_.size() / each) ok_ = false;
-    return ok_ ? static_cast<std::size_t>(count) : 0;
+// The whole records at the front, in order.
+std::vector<LogOutline> DecodeRecords(std::string_view bytes) {
+  std::vector<LogOutline> records;
+  std::uint32_t crc = 0;
+  while (bytes.size() >= kRecordHeadBytes + 4) {
+    const std::size_t size = LoadBe32(bytes.data() + 8);
+    if (LoadBe32(bytes.data()) != kMagic || LoadBe32(bytes.data() + 4) != kVersion) break;
+    if (size > bytes.size() - kRecordHeadBytes - 4) break;
+    std::string chained;
+    AppendBe32(&chained, crc);
+    chained.append(bytes.substr(0, kRecordHeadBytes + size));
+    crc = Crc32c(chained);
+    if (LoadBe32(bytes.data() + kRecordHeadBytes + size) != crc) break;
+    std::optional<LogOutline> outline = DecodeOutline(bytes.substr(kRecordHeadBytes, size));
+    if (!outline) break;
+    records.push_back(std::move(*outline));
+    bytes.remove_prefix(kRecordHeadBytes + size + 4);
   }
-  std::string_view Bytes() {
-    const std::size_t size = Count(1);
-    return Take(size) ? std::string_view(at_, size) : std::string_view();
-  }
+  return records;
+}
 
- private:
-  bool Take(std::size_t size) {
-    if (!ok_ || bytes_.size() < size) return ok_ = false;
-    at_ = bytes_.data();
-    bytes_.remove_prefix(size);
-    return true;
-  }
+template <typename Item>
+void AddAll(const std::vector<Item>& more, std::vector<Item>* to) {
+  to->insert(to->end(), more.begin(), more.end());
+}
 
-  std::string_view bytes_;
-  const char* at_ = nullptr;
-  bool ok_ = true;
-};
+LogOutline Joined(std::span<const LogOutline> records) {
+  LogOutline whole;
+  for (const LogOutline& record : records) {
+    whole.tail = record.tail;
+    whole.last_position = record.last_position;
+    AddAll(record.points, &whole.points);
+    AddAll(record.term_runs, &whole.term_runs);
+    AddAll(record.memberships, &whole.memberships);
+    for (const auto& [base, end] : record.segment_ends) whole.segment_ends[base] = end;
+  }
+  return whole;
+}
 
 }  // namespace
 
-std::string EncodeCheckpoint(const LogOutline& outline) {
-  Writer out;
-  out.U32(kMagic);
-  out.U32(kVersion);
+std::string EncodeOutline(const LogOutline& outline) {
+  RecordWriter out;
   out.U64(outline.tail.next_index.value());
   out.Offset(outline.tail.position);
   out.Offset(outline.tail.segment_base);
@@ -100,15 +105,11 @@ std::string EncodeCheckpoint(const LogOutline& outline) {
     out.Offset(point.position);
     out.Offset(point.segment_base);
   }
-  return std::move(out).Finish();
+  return std::move(out).Take();
 }
 
-std::optional<LogOutline> DecodeCheckpoint(std::string_view bytes) {
-  if (bytes.size() < 4) return std::nullopt;
-  const std::string_view content = bytes.substr(0, bytes.size() - 4);
-  if (LoadBe32(bytes.data() + content.size()) != Crc32c(content)) return std::nullopt;
-  Reader in(content);
-  if (in.U32() != kMagic || in.U32() != kVersion) return std::nullopt;
+std::optional<LogOutline> DecodeOutline(std::string_view body) {
+  RecordReader in(body);
   LogOutline outline;
   outline.tail.next_index = LogIndex(in.U64());
   outline.tail.position = in.Offset();
@@ -136,7 +137,7 @@ std::optional<LogOutline> DecodeCheckpoint(std::string_view bytes) {
     const PhysicalOffset position = in.Offset();
     outline.points.push_back({index, position, in.Offset()});
   }
-  if (!in.ok() || outline.points.empty() || outline.term_runs.empty()) return std::nullopt;
+  if (!in.ok() || !in.at_end()) return std::nullopt;
   return outline;
 }
 
@@ -158,6 +159,64 @@ bool CheckpointFits(const LogOutline& outline, const SegmentMap& segments) {
   return header.ok() && CheckPayload(*header, bytes).ok() &&
          header->header_crc == outline.tail.header_crc &&
          header->position == outline.last_position && header->index + 1 == outline.tail.next_index;
+}
+
+std::optional<LogOutline> CheckpointFile::Load(const StoreBase& base,
+                                               const SegmentMap& segments) const {
+  const Result<std::string> bytes = ReadFile(fs_, path_);
+  if (!bytes.ok()) {
+    LOG_IF(WARNING, bytes.status().code() != StatusCode::kNotFound)
+        << path_ << ": " << bytes.status() << "; scanning the whole log";
+    return std::nullopt;
+  }
+  const std::vector<LogOutline> records = DecodeRecords(*bytes);
+  const std::size_t tries = std::min(records.size(), kTriesMax);
+  for (std::size_t given_up = 0; given_up < tries; ++given_up) {
+    LogOutline outline =
+        Joined(std::span<const LogOutline>(records).first(records.size() - given_up));
+    outline.DropBefore(base);
+    const bool from_base = !outline.points.empty() && !outline.term_runs.empty() &&
+                           outline.points.front().index == base.tail.next_index &&
+                           outline.term_runs.front().first == base.tail.next_index;
+    if (from_base && CheckpointFits(outline, segments)) return outline;
+  }
+  LOG(WARNING) << path_ << " does not fit the log; scanning the whole log";
+  return std::nullopt;
+}
+
+Status CheckpointFile::WriteWhole(const LogOutline& outline) {
+  file_.reset();
+  const std::string record = EncodeRecord(outline, 0, &last_crc_);
+  TRIAD_RETURN_IF_ERROR(WriteFileAtomically(fs_, path_, record));
+  Result<std::unique_ptr<File>> file = fs_.Open(path_, OpenFlags{});
+  if (!file.ok()) return file.status();
+  file_ = std::move(file).value();
+  whole_bytes_ = record.size();
+  appended_bytes_ = 0;
+  return {};
+}
+
+Status CheckpointFile::Append(const LogOutline& since) {
+  CHECK(file_ != nullptr);
+  std::uint32_t crc = 0;
+  const std::string record = EncodeRecord(since, last_crc_, &crc);
+  Status written = file_->Write(whole_bytes_ + appended_bytes_, record);
+  if (written.ok()) written = file_->SyncAll();
+  if (!written.ok()) {
+    file_.reset();  // whatever stands there now: the next one is written whole
+    return written;
+  }
+  last_crc_ = crc;
+  appended_bytes_ += record.size();
+  return {};
+}
+
+Status CheckpointFile::Remove() {
+  file_.reset();
+  const Status removed = fs_.Remove(path_);
+  if (removed.code() == StatusCode::kNotFound) return {};
+  TRIAD_RETURN_IF_ERROR(removed);
+  return fs_.SyncDir(path_.substr(0, path_.rfind('/')));
 }
 
 }  // namespace triad::dledger

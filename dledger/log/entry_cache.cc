@@ -65,6 +65,11 @@ void EntryCache::DropFrom(LogIndex from) {
   }
 }
 
+void EntryCache::DropBefore(LogIndex before) {
+  const std::lock_guard hold(mutex_);
+  while (!table_.empty() && table_.begin()->first.index < before) EraseLocked(table_.begin());
+}
+
 EntryRef EntryCache::FindAt(PhysicalOffset inside) {
   const std::lock_guard hold(mutex_);
   auto it = table_.upper_bound(inside);

@@ -32,6 +32,8 @@ class EntryCache {
   void InsertIf(std::uint64_t generation, std::span<const EntryRef> entries);
   // Forgets entries with index >= from.
   void DropFrom(LogIndex from);
+  // Forgets entries with index < before.
+  void DropBefore(LogIndex before);
 
   // The entry whose bytes cover `inside`, or null.
   EntryRef FindAt(PhysicalOffset inside);

@@ -29,13 +29,31 @@ void LogOutline::CutTo(const LogTail& new_tail, PhysicalOffset new_last_position
     memberships.pop_back();
   }
   segment_ends.erase(segment_ends.upper_bound(new_tail.segment_base), segment_ends.end());
-  if (new_tail.next_index == LogIndex(1)) {
+  if (new_tail.next_index == base.tail.next_index) {
     segment_ends.clear();
   } else {
     segment_ends[new_tail.segment_base] = new_tail.position;
   }
   tail = new_tail;
   last_position = new_last_position;
+}
+
+void LogOutline::DropBefore(const StoreBase& new_base) {
+  base = new_base;
+  const LogIndex first = base.tail.next_index;
+  std::erase_if(points, [first](const IndexPoint& point) { return point.index < first; });
+  while (term_runs.size() > 1 && term_runs[1].first <= first) term_runs.erase(term_runs.begin());
+  if (!term_runs.empty()) term_runs.front().first = std::max(term_runs.front().first, first);
+  std::erase_if(memberships, [first](const auto& change) { return change.first < first; });
+  segment_ends.erase(segment_ends.begin(), segment_ends.lower_bound(base.tail.position));
+}
+
+Membership LogOutline::MembershipBefore(LogIndex index) const {
+  Membership membership = base.membership;
+  for (const auto& [at, change] : memberships) {
+    if (at < index) membership = change;
+  }
+  return membership;
 }
 
 void EntryIndex::Reset(LogOutline outline, const SegmentMap& segments) {
@@ -45,6 +63,7 @@ void EntryIndex::Reset(LogOutline outline, const SegmentMap& segments) {
   for (const auto& [base, end] : outline_.segment_ends) files_[base] = segments.at(base);
   synced_tail_ = outline_.tail;
   synced_last_position_ = outline_.last_position;
+  ++era_;
 }
 
 void EntryIndex::Append(std::span<const EntryRef> entries,
@@ -71,10 +90,19 @@ void EntryIndex::CutTo(const LogTail& tail, PhysicalOffset last_position) {
   const std::lock_guard hold(mutex_);
   outline_.CutTo(tail, last_position);
   files_.erase(files_.upper_bound(tail.segment_base), files_.end());
+  ++era_;
   if (synced_tail_.next_index > tail.next_index) {
     synced_tail_ = tail;
     synced_last_position_ = last_position;
   }
+}
+
+void EntryIndex::DropBefore(const StoreBase& base) {
+  const std::lock_guard hold(mutex_);
+  CHECK_LE(base.tail.next_index, synced_tail_.next_index);
+  outline_.DropBefore(base);
+  files_.erase(files_.begin(), files_.lower_bound(base.tail.position));
+  ++era_;
 }
 
 void EntryIndex::MarkSynced() {
@@ -128,13 +156,55 @@ PhysicalOffset EntryIndex::last_position() const {
   return outline_.last_position;
 }
 
-LogOutline EntryIndex::SyncedOutline() const {
+StoreBase EntryIndex::base() const {
   const std::lock_guard hold(mutex_);
-  LogOutline outline = outline_;
-  if (outline.tail.next_index != synced_tail_.next_index) {
-    outline.CutTo(synced_tail_, synced_last_position_);
+  return outline_.base;
+}
+
+Membership EntryIndex::MembershipBefore(LogIndex index) const {
+  const std::lock_guard hold(mutex_);
+  return outline_.MembershipBefore(index);
+}
+
+std::vector<SegmentFacts> EntryIndex::Segments() const {
+  const std::lock_guard hold(mutex_);
+  std::vector<SegmentFacts> segments;
+  for (const auto& [base, end] : outline_.segment_ends) {
+    const auto point =
+        std::partition_point(outline_.points.begin(), outline_.points.end(),
+                             [at = base](const IndexPoint& p) { return p.position < at; });
+    CHECK(point != outline_.points.end());
+    segments.push_back({.base = base, .end = end, .first = point->index});
   }
-  return outline;
+  return segments;
+}
+
+std::optional<EntryIndex::Synced> EntryIndex::SyncedSince(CheckpointMark* mark, bool whole) const {
+  const std::lock_guard hold(mutex_);
+  Synced synced{.whole = whole || mark->era != era_, .outline = {}};
+  const LogTail from = synced.whole ? outline_.base.tail : mark->tail;
+  if (synced_tail_.next_index <= from.next_index) return std::nullopt;
+  LogOutline& out = synced.outline;
+  const auto is_new = [&from](LogIndex index) { return index >= from.next_index; };
+  const auto point = std::partition_point(outline_.points.begin(), outline_.points.end(),
+                                          [&](const IndexPoint& at) { return !is_new(at.index); });
+  out.points.assign(point, outline_.points.end());
+  std::copy_if(outline_.term_runs.begin(), outline_.term_runs.end(),
+               std::back_inserter(out.term_runs),
+               [&](const TermRun& run) { return is_new(run.first); });
+  std::copy_if(outline_.memberships.begin(), outline_.memberships.end(),
+               std::back_inserter(out.memberships),
+               [&](const auto& change) { return is_new(change.first); });
+  out.segment_ends.insert(outline_.segment_ends.lower_bound(from.segment_base),
+                          outline_.segment_ends.end());
+  out.base = outline_.base;
+  out.tail = outline_.tail;
+  out.last_position = outline_.last_position;
+  if (out.tail.next_index != synced_tail_.next_index) {
+    out.CutTo(synced_tail_, synced_last_position_);
+  }
+  *mark = {.era = era_, .tail = out.tail};
+  return synced;
 }
 
 }  // namespace triad::dledger

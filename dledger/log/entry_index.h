@@ -19,6 +19,7 @@
 #include "common/ids.h"
 #include "dledger/log/entry_codec.h"
 #include "dledger/log/segment_file.h"
+#include "dledger/log/store_base.h"
 #include "dledger/raft/core.h"
 #include "dledger/raft/types.h"
 
@@ -34,6 +35,7 @@ struct IndexPoint {
 
 // What a checkpoint holds and a scan adds to.
 struct LogOutline {
+  StoreBase base;  // where the log begins; its tail when it is empty
   LogTail tail;
   PhysicalOffset last_position;                           // of the entry before the tail
   std::vector<IndexPoint> points;                         // the first entry of each segment is one
@@ -45,6 +47,17 @@ struct LogOutline {
   void Add(const EntryHeader& header);
   // Forgets what lies at or behind `tail`.
   void CutTo(const LogTail& new_tail, PhysicalOffset new_last_position);
+  // Forgets what lies before the base, which becomes this outline's.
+  void DropBefore(const StoreBase& new_base);
+  // The membership in force before `index`; no voters when there was none.
+  Membership MembershipBefore(LogIndex index) const;
+};
+
+// A segment that holds entries.
+struct SegmentFacts {
+  PhysicalOffset base;
+  PhysicalOffset end;  // behind its last entry
+  LogIndex first;
 };
 
 class EntryIndex {
@@ -60,6 +73,7 @@ class EntryIndex {
   // Entries just written into `segment`.
   void Append(std::span<const EntryRef> entries, const std::shared_ptr<SegmentFile>& segment);
   void CutTo(const LogTail& tail, PhysicalOffset last_position);
+  void DropBefore(const StoreBase& base);
   void MarkSynced();  // everything appended is durable
 
   // The block that covers a position or an index; nothing outside the log.
@@ -67,8 +81,20 @@ class EntryIndex {
   std::optional<Block> BlockOf(LogIndex index) const;
   LogTail tail() const;
   PhysicalOffset last_position() const;
-  // The outline up to what is synced, for a checkpoint.
-  LogOutline SyncedOutline() const;
+  StoreBase base() const;
+  Membership MembershipBefore(LogIndex index) const;
+  std::vector<SegmentFacts> Segments() const;  // ascending
+  // What became durable since `mark`, for a checkpoint; the whole when entries left since. Moves
+  // the mark. Nothing when there is no news.
+  struct CheckpointMark {
+    std::uint64_t era = 0;  // 0: nothing was taken yet
+    LogTail tail;
+  };
+  struct Synced {
+    bool whole = false;
+    LogOutline outline;
+  };
+  std::optional<Synced> SyncedSince(CheckpointMark* mark, bool whole) const;
 
  private:
   Block BlockLocked(std::size_t point) const;
@@ -77,6 +103,7 @@ class EntryIndex {
   LogOutline outline_;
   LogTail synced_tail_;
   PhysicalOffset synced_last_position_;
+  std::uint64_t era_ = 1;  // grows when entries leave at either end
   std::map<PhysicalOffset, std::shared_ptr<SegmentFile>> files_;  // of segments with entries
 };
 

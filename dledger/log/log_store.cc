@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <random>
 #include <utility>
 
+#include "dledger/log/block_reader.h"
 #include "dledger/log/checkpoint.h"
 #include "dledger/log/entry_cache.h"
 #include "dledger/log/entry_index.h"
@@ -19,14 +21,6 @@
 namespace triad::dledger {
 namespace {
 
-// The entry that covers `inside` among entries in log order, or null.
-EntryRef FindAt(const std::vector<EntryRef>& entries, PhysicalOffset inside) {
-  for (const EntryRef& entry : entries) {
-    if (inside >= entry->position && inside < entry->end()) return entry;
-  }
-  return nullptr;
-}
-
 class FileLogStore final : public LogStore {
  public:
   FileLogStore(FileSystem& fs, LogStoreOptions options, std::unique_ptr<StoreGuard> guard)
@@ -34,7 +28,8 @@ class FileLogStore final : public LogStore {
         options_(std::move(options)),
         guard_(std::move(guard)),
         cache_(options_.cache_bytes),
-        preparer_(fs, options_.dir, options_.segment_bytes) {}
+        preparer_(fs, options_.dir, options_.segment_bytes),
+        checkpoint_(fs, options_.dir) {}
 
   Status Start(RecoveredStore store);
 
@@ -47,14 +42,22 @@ class FileLogStore final : public LogStore {
   Status Cut(LogIndex from) override;
   Status Append(std::span<const EntryRef> entries) override;
   Status Sync() override;
+  Status Restart(const StoreBase& base) override;
 
   Status Prepare() override { return preparer_.Prepare(options_.prepare_bytes); }
   std::uint64_t prepared_bytes() const override { return preparer_.ready_bytes(); }
   Status WriteCheckpoint() override;
+  Result<std::size_t> DropBefore(LogIndex keep_from) override;
+  Result<Space> GetSpace() const override { return fs_.GetSpace(options_.dir); }
 
   EntryRef CachedAt(PhysicalOffset inside) const override { return cache_.FindAt(inside); }
   EntryRef CachedIndex(LogIndex index) const override { return cache_.FindIndex(index); }
-  PhysicalOffset begin_position() const override { return PhysicalOffset(0); }
+  PhysicalOffset begin_position() const override {
+    return PhysicalOffset(begin_position_.load(std::memory_order_acquire));
+  }
+  StoreBase base() const override { return index_.base(); }
+  std::vector<SegmentFacts> segments() const override { return index_.Segments(); }
+  Result<StoreBase> BaseAt(const SegmentFacts& segment) override;
   PhysicalOffset end_position() const override {
     return PhysicalOffset(end_position_.load(std::memory_order_acquire));
   }
@@ -71,8 +74,8 @@ class FileLogStore final : public LogStore {
   Status CutBehind(const LogTail& tail, PhysicalOffset last_position);
   Result<PhysicalOffset> RemainsEnd() const;
   Status SaveVote(VoteRecord record);
-  Result<std::vector<EntryRef>> LoadBlock(const EntryIndex::Block& block);
-  bool StillThere(const EntryIndex::Block& block) const;
+  Result<std::vector<EntryRef>> LoadBlock(LogIndex index);
+  void Distrust(const Status& damage);
 
   FileSystem& fs_;
   const LogStoreOptions options_;
@@ -85,7 +88,11 @@ class FileLogStore final : public LogStore {
   EntryIndex index_;
   mutable EntryCache cache_;
   SegmentPreparer preparer_;
+  std::atomic<std::int64_t> begin_position_{0};
   std::atomic<std::int64_t> end_position_{0};
+  std::atomic<bool> is_damaged_{false};  // a reader found a bad entry
+
+  std::mutex segments_mutex_;  // for files_.segments; held by the disk thread also during IO
 
   // ---- disk thread ----
   StoreFiles files_;
@@ -99,7 +106,8 @@ class FileLogStore final : public LogStore {
   std::vector<std::string_view> parts_;  // of the write at hand, kept for its memory
 
   // ---- background thread ----
-  LogIndex checkpointed_;
+  CheckpointFile checkpoint_;
+  EntryIndex::CheckpointMark checkpointed_;
 };
 
 Status FileLogStore::Start(RecoveredStore store) {
@@ -110,12 +118,17 @@ Status FileLogStore::Start(RecoveredStore store) {
   vote_ = store.vote;
   untrusted_remains_ = store.untrusted_remains;
   current_ = files_.segments.at(live_tail_.segment_base);
+  begin_position_ = store.outline.base.tail.position.value();
   end_position_ = live_tail_.position.value();
 
   recovered_tail_ = live_tail_;
   recovered_.hard_state = vote_.hard_state;
+  const StoreBase& base = store.outline.base;
+  recovered_.first_index = base.tail.next_index;
   recovered_.last_index = live_tail_.next_index - 1;
   recovered_.term_runs = store.outline.term_runs;
+  recovered_.base_term = base.tail.last_term;
+  if (!base.membership.voters.empty()) recovered_.base_membership = base.membership;
   recovered_.memberships = store.outline.memberships;
   recovered_.recovering = vote_.recovering;
   lost_unsynced_ = vote_.lost_unsynced;
@@ -207,6 +220,7 @@ Status FileLogStore::AppendRun(std::span<const EntryRef> run) {
 }
 
 Status FileLogStore::Roll(PhysicalOffset base) {
+  const std::lock_guard hold(segments_mutex_);
   SegmentMap& segments = files_.segments;
   std::shared_ptr<SegmentFile> prepared = preparer_.Stop();
   std::shared_ptr<SegmentFile> unfit;
@@ -241,9 +255,10 @@ Status FileLogStore::Cut(LogIndex from) {
   if (!broken_.ok()) return broken_;
   if (from == LogIndex(0)) return Status::InvalidArgument("cut from index 0");
   if (from >= live_tail_.next_index) return {};
-  LogTail tail;
+  LogTail tail = index_.base().tail;
+  if (from < tail.next_index) return Status::InvalidArgument("cut before the log's begin");
   PhysicalOffset last_position;
-  if (from > LogIndex(1)) {
+  if (from > tail.next_index) {
     const Result<std::vector<EntryRef>> last = ReadRange(from - 1, from, 1);
     if (!last.ok()) return last.status();
     tail = TailAfter(*last->front());
@@ -266,6 +281,7 @@ Result<PhysicalOffset> FileLogStore::RemainsEnd() const {
 
 Status FileLogStore::CutBehind(const LogTail& tail, PhysicalOffset last_position) {
   std::shared_ptr<SegmentFile> next = preparer_.Stop();
+  const std::lock_guard hold(segments_mutex_);
   if (next) files_.segments.emplace(next->base(), next);
   const Result<PhysicalOffset> to = RemainsEnd();
   if (!to.ok()) return Broken(to.status());
@@ -286,54 +302,121 @@ Status FileLogStore::CutBehind(const LogTail& tail, PhysicalOffset last_position
   return preparer_.Start(current_, tail.position, nullptr, true);
 }
 
+Status FileLogStore::Restart(const StoreBase& base) {
+  if (!broken_.ok()) return broken_;
+  preparer_.Stop();
+  const std::lock_guard hold(segments_mutex_);
+  LogOutline outline;
+  outline.base = base;
+  outline.tail = base.tail;
+  // Readers lose the old log first.
+  cache_.DropFrom(LogIndex(0));
+  index_.Reset(outline, {});
+  begin_position_.store(base.tail.position.value(), std::memory_order_release);
+  end_position_.store(base.tail.position.value(), std::memory_order_release);
+  current_.reset();
+  const Status done = RestartLog(fs_, options_.dir, base, &files_);
+  if (!done.ok()) return Broken(done);
+  live_tail_ = base.tail;
+  synced_ = base.tail.position;
+  hint_floor_ = synced_;
+  untrusted_remains_ = false;
+  is_damaged_ = false;
+  current_ = files_.segments.at(base.tail.segment_base);
+  return preparer_.Start(current_, base.tail.position, nullptr, true);
+}
+
 Status FileLogStore::WriteCheckpoint() {
-  const LogOutline outline = index_.SyncedOutline();
-  const LogIndex last = outline.tail.next_index - 1;
-  if (last == LogIndex(0) || last == checkpointed_) return {};
-  TRIAD_RETURN_IF_ERROR(
-      WriteFileAtomically(fs_, options_.dir + "/checkpoint", EncodeCheckpoint(outline)));
-  checkpointed_ = last;
+  // One that vouches for a damaged log would keep the next start from finding the damage.
+  if (is_damaged_) return checkpoint_.Remove();
+  const bool whole = checkpoint_.grown();
+  EntryIndex::CheckpointMark mark = checkpointed_;
+  const std::optional<EntryIndex::Synced> news = index_.SyncedSince(&mark, whole);
+  if (!news) return {};
+  TRIAD_RETURN_IF_ERROR(news->whole ? checkpoint_.WriteWhole(news->outline)
+                                    : checkpoint_.Append(news->outline));
+  checkpointed_ = mark;
   return {};
 }
 
-bool FileLogStore::StillThere(const EntryIndex::Block& block) const {
-  const std::optional<EntryIndex::Block> now = index_.BlockOf(block.first);
-  return now && now->file == block.file && now->begin == block.begin && now->end >= block.end;
+Result<StoreBase> FileLogStore::BaseAt(const SegmentFacts& segment) {
+  const StoreBase begin = index_.base();
+  if (segment.first == begin.tail.next_index) return begin;
+  const Result<std::vector<EntryRef>> last = ReadRange(segment.first - 1, segment.first, 1);
+  if (!last.ok()) return last.status();
+  StoreBase base{.tail = TailAfter(*last->front()),
+                 .membership = index_.MembershipBefore(segment.first)};
+  base.tail.position = segment.base;
+  base.tail.segment_base = segment.base;
+  return base;
 }
 
-Result<std::vector<EntryRef>> FileLogStore::LoadBlock(const EntryIndex::Block& block) {
-  const std::uint64_t generation = cache_.generation();
-  if (!StillThere(block)) return Status::NotFound("cut meanwhile");
-  std::string bytes(static_cast<std::size_t>(block.end - block.begin), '\0');
-  const Result<std::size_t> n = block.file->Read(block.begin, std::span<char>(bytes));
-  if (!n.ok()) return n.status();
-  std::vector<EntryRef> entries;
-  std::string_view rest(bytes.data(), *n);
-  PhysicalOffset at = block.begin;
-  LogIndex index = block.first;
-  while (at < block.end) {
-    Result<EntryRef> entry = DecodeEntry(rest, true);
-    const bool good = entry.ok() && (*entry)->position == at && (*entry)->index == index;
-    if (!good) {
-      if (!StillThere(block)) return Status::NotFound("cut meanwhile");
-      return Status::Corruption("entry " + std::to_string(index.value()) + " at position " +
-                                std::to_string(at.value()) + " in " + block.file->path() + ": " +
-                                (entry.ok() ? "another entry" : entry.status().ToString()));
-    }
-    rest.remove_prefix((*entry)->size());
-    at = (*entry)->end();
-    ++index;
-    entries.push_back(std::move(entry).value());
+Result<std::size_t> FileLogStore::DropBefore(LogIndex keep_from) {
+  std::vector<SegmentFacts> segments;
+  std::size_t count = 0;
+  {
+    const std::lock_guard hold(segments_mutex_);  // no Restart between
+    segments = index_.Segments();
+    while (count + 1 < segments.size() && segments[count + 1].first <= keep_from) ++count;
+    if (count == 0) return count;
+    const Result<StoreBase> base = BaseAt(segments[count]);
+    if (!base.ok()) return base.status();
+    // From here on the old segments are nobody's, whatever a crash leaves of them.
+    TRIAD_RETURN_IF_ERROR(WriteBegin(fs_, options_.dir, {.base = *base, .fresh = false}));
+    index_.DropBefore(*base);
+    cache_.DropBefore(base->tail.next_index);
+    begin_position_.store(base->tail.position.value(), std::memory_order_release);
+    SegmentMap& files = files_.segments;
+    files.erase(files.begin(), files.lower_bound(base->tail.position));
   }
-  cache_.InsertIf(generation, entries);
-  return entries;
+  for (std::size_t i = 0; i < count; ++i) {
+    // One at a time: the disk thread may wait to roll.
+    const std::lock_guard hold(segments_mutex_);
+    if (files_.segments.contains(segments[i].base)) continue;  // of a log that began anew
+    TRIAD_RETURN_IF_ERROR(fs_.Remove(options_.dir + "/" + SegmentName(segments[i].base)));
+  }
+  TRIAD_RETURN_IF_ERROR(fs_.SyncDir(options_.dir));
+  return count;
+}
+
+// A bad entry below the checkpoint: without it the next start scans everything, finds the damage
+// and recovers from the others (rule G).
+void FileLogStore::Distrust(const Status& damage) {
+  if (is_damaged_.exchange(true)) return;
+  LOG(ERROR) << damage << "; the next start of this peer verifies its whole log and fetches what "
+             << "is damaged from the others";
+}
+
+// The entries of the block that holds `index`. A cut or a drop beside it may take them away.
+Result<std::vector<EntryRef>> FileLogStore::LoadBlock(LogIndex index) {
+  constexpr int kTriesMax = 3;
+  Status why = Status::NotFound("no entry " + std::to_string(index.value()));
+  for (int i = 0; i < kTriesMax; ++i) {
+    const std::uint64_t generation = cache_.generation();
+    const std::optional<EntryIndex::Block> block = index_.BlockOf(index);
+    if (!block) return Status::NotFound("no entry " + std::to_string(index.value()));
+    Result<std::vector<EntryRef>> entries = ReadBlock(*block);
+    const bool undisturbed = generation == cache_.generation() && index_.BlockOf(index) &&
+                             index_.BlockOf(index)->end == block->end;
+    if (entries.ok() && index < entries->front()->index + entries->size()) {
+      cache_.InsertIf(generation, *entries);
+      return entries;
+    }
+    why = entries.ok() ? Status::NotFound("cut meanwhile") : entries.status();
+    if (!undisturbed) continue;
+    const bool damaged =
+        why.code() == StatusCode::kCorruption || why.code() == StatusCode::kIoError;
+    if (damaged) Distrust(why);
+    return why;
+  }
+  return why.code() == StatusCode::kCorruption ? Status::NotFound("changed meanwhile") : why;
 }
 
 Result<EntryRef> FileLogStore::ReadAt(PhysicalOffset inside) {
   if (EntryRef cached = cache_.FindAt(inside)) return cached;
   const std::optional<EntryIndex::Block> block = index_.BlockAt(inside);
   if (block) {
-    const Result<std::vector<EntryRef>> entries = LoadBlock(*block);
+    const Result<std::vector<EntryRef>> entries = LoadBlock(block->first);
     if (!entries.ok()) return entries.status();
     if (EntryRef found = FindAt(*entries, inside)) return found;
   }
@@ -349,9 +432,8 @@ Result<std::vector<EntryRef>> FileLogStore::ReadRange(LogIndex from, LogIndex to
     EntryRef entry = cache_.FindIndex(index);
     if (!entry) {
       if (loaded.empty() || index > loaded.back()->index) {
-        const std::optional<EntryIndex::Block> block = index_.BlockOf(index);
-        if (!block) break;  // behind the end, or before the beginning
-        Result<std::vector<EntryRef>> entries = LoadBlock(*block);
+        // Not found: behind the end, or before the beginning.
+        Result<std::vector<EntryRef>> entries = LoadBlock(index);
         if (!entries.ok() && found.empty()) return entries.status();
         if (!entries.ok()) break;
         loaded = std::move(entries).value();

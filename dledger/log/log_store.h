@@ -2,7 +2,8 @@
 // slots.
 //
 // Layout under `dir`: segments named by their 20-digit base position (a head of 8 KiB that is this
-// peer's own, then the entries), `vote` and `synced` slot files, `checkpoint`, `stamp`, `lock`.
+// peer's own, then the entries), `begin` (what the first of them follows, once old ones were
+// dropped), `vote` and `synced` slot files, `checkpoint`, `stamp`, `lock`.
 // Writer side (Append, Cut, Sync, hard state): one disk thread, in order. Reader side (Read*): any
 // thread, beside it. The hot tail and whatever readers loaded live in a bounded
 // cache of whole entries, CRC-checked once on load. Errors: a failed write or sync is returned and
@@ -23,6 +24,8 @@
 #include "common/ids.h"
 #include "common/status.h"
 #include "dledger/log/entry_codec.h"
+#include "dledger/log/entry_index.h"
+#include "dledger/log/store_base.h"
 #include "dledger/raft/core.h"
 #include "dledger/raft/entry.h"
 
@@ -39,6 +42,8 @@ struct LogStoreOptions {
   // the machine begins recovering.
   bool sync = true;
   std::uint64_t recovery_nonce = 0;  // 0: a random one when recovering
+  // A snapshot that a crash stopped half-way: the log begins there, unless it does already.
+  std::optional<StoreBase> restart_at;
 };
 
 // What the store belongs to. Written once into an empty store, checked at every open.
@@ -72,6 +77,8 @@ class LogStore {
   virtual Status Cut(LogIndex from) = 0;                     // recorded, zeroed, synced on return
   virtual Status Append(std::span<const EntryRef> entries) = 0;  // written; not yet durable
   virtual Status Sync() = 0;  // durable on return (all appended before)
+  // A snapshot was installed: forgets the whole log; it is empty and begins at `base`.
+  virtual Status Restart(const StoreBase& base) = 0;
 
   // ---- background thread (Open prepares the first first_prepare_bytes itself) ----
   // Prepares up to prepare_bytes ahead of the tail. kNoSpace is not fatal: writes are to be
@@ -79,13 +86,23 @@ class LogStore {
   virtual Status Prepare() = 0;
   virtual std::uint64_t prepared_bytes() const = 0;  // ahead of the tail, any thread
   virtual Status WriteCheckpoint() = 0;              // bounds the next recovery's scan
+  // Retention: forgets the whole segments that hold nothing at or behind `keep_from`, durably, and
+  // gives their space back. Entries before `keep_from` are committed, and nobody needs them. The
+  // segment with the log's end always stays. Returns how many went.
+  virtual Result<std::size_t> DropBefore(LogIndex keep_from) = 0;
+  virtual Result<Space> GetSpace() const = 0;  // of the disk it stands on
 
   // ---- any thread, memory only ----
   virtual EntryRef CachedAt(
       PhysicalOffset inside) const = 0;  // the entry whose bytes cover it; null = not cached
   virtual EntryRef CachedIndex(LogIndex index) const = 0;
-  virtual PhysicalOffset begin_position() const = 0;  // of the first entry kept
-  virtual PhysicalOffset end_position() const = 0;    // behind the last entry appended
+  virtual PhysicalOffset begin_position() const = 0;       // of the first entry kept
+  virtual StoreBase base() const = 0;                      // what the first entry kept follows
+  virtual std::vector<SegmentFacts> segments() const = 0;  // that hold entries, ascending
+  // What entry `first` of a segment follows, as a base that a log may begin at. Reads files.
+  // Errors: as ReadRange.
+  virtual Result<StoreBase> BaseAt(const SegmentFacts& segment) = 0;
+  virtual PhysicalOffset end_position() const = 0;  // behind the last entry appended
 
   // ---- reader threads: may read files; results are checked and enter the cache ----
   // Errors: kNotFound (not in the log), kCorruption (named by position), kIoError.

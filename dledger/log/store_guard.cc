@@ -106,6 +106,20 @@ std::string FindJavaStore(FileSystem& fs, const std::string& root) {
   return {};
 }
 
+// The names of directories that were just made: without them a power loss takes the whole store.
+Status SyncParents(FileSystem& fs, std::string dir) {
+  for (bool is_first = true;; is_first = false) {
+    const auto slash = dir.rfind('/');
+    if (slash == std::string::npos) return {};
+    const std::string parent = slash == 0 ? "/" : dir.substr(0, slash);
+    const Status synced = fs.SyncDir(parent);
+    // Further up a directory may be somebody else's, and was there before.
+    if (!synced.ok()) return is_first ? synced : Status::Ok();
+    if (slash == 0) return {};
+    dir = parent;
+  }
+}
+
 std::string NameOf(const StoreStamp& stamp) {
   return "peer " + stamp.peer_id + " of group " + stamp.group;
 }
@@ -181,6 +195,7 @@ Status StoreGuard::CheckVirgin() const {
 }
 
 Status StoreGuard::WriteStamp(const StoreStamp& stamp) {
+  TRIAD_RETURN_IF_ERROR(SyncParents(fs_, dir_));
   return WriteFileAtomically(fs_, dir_ + "/stamp", EncodeStamp(stamp));
 }
 

@@ -28,7 +28,8 @@ Status MakeStoreFiles(FileSystem& fs, const std::string& dir) {
   const Result<std::vector<DirEntry>> names = fs.List(dir);
   if (!names.ok()) return names.status();
   for (const DirEntry& name : *names) {  // of an attempt that did not finish
-    if (ParseSegmentName(name.name)) TRIAD_RETURN_IF_ERROR(fs.Remove(dir + "/" + name.name));
+    const bool is_old = ParseSegmentName(name.name) || name.name == "begin";
+    if (is_old) TRIAD_RETURN_IF_ERROR(fs.Remove(dir + "/" + name.name));
   }
   TRIAD_RETURN_IF_ERROR(CreateSlotFile(fs, dir + "/vote"));
   TRIAD_RETURN_IF_ERROR(CreateSlotFile(fs, dir + "/synced"));
@@ -44,8 +45,28 @@ Status MakeStoreFiles(FileSystem& fs, const std::string& dir) {
   return (*synced)->ClearCut(PhysicalOffset(0));
 }
 
+Status RestartLog(FileSystem& fs, const std::string& dir, const StoreBase& base,
+                  StoreFiles* files) {
+  TRIAD_RETURN_IF_ERROR(WriteBegin(fs, dir, {.base = base, .fresh = true}));
+  files->segments.clear();
+  const Result<std::vector<DirEntry>> names = fs.List(dir);
+  if (!names.ok()) return names.status();
+  for (const DirEntry& name : *names) {
+    if (ParseSegmentName(name.name)) TRIAD_RETURN_IF_ERROR(fs.Remove(dir + "/" + name.name));
+  }
+  TRIAD_RETURN_IF_ERROR(fs.SyncDir(dir));
+  const PhysicalOffset begin = base.tail.position;
+  Result<std::shared_ptr<SegmentFile>> first = SegmentFile::Create(fs, dir, begin);
+  if (!first.ok()) return first.status();
+  files->segments.emplace(begin, std::move(first).value());
+  TRIAD_RETURN_IF_ERROR(fs.SyncDir(dir));
+  TRIAD_RETURN_IF_ERROR(files->synced->ClearCut(begin));
+  return WriteBegin(fs, dir, {.base = base, .fresh = false});
+}
+
 Result<RecoveredStore> StoreRecovery::Run() {
   TRIAD_RETURN_IF_ERROR(OpenFiles());
+  TRIAD_RETURN_IF_ERROR(FindBegin());
   TRIAD_RETURN_IF_ERROR(FinishRecordedCut());
   LoadCheckpoint();
   TRIAD_RETURN_IF_ERROR(Judge());
@@ -72,6 +93,42 @@ Status StoreRecovery::OpenFiles() {
   return {};
 }
 
+// Where the log begins. What lies before it is removed: a drop or an install that a crash stopped.
+Status StoreRecovery::FindBegin() {
+  const Result<BeginRecord> begin = ReadBegin(fs_, options_.dir);
+  if (options_.restart_at) {
+    const StoreBase& wanted = *options_.restart_at;
+    const bool is_there =
+        begin.ok() && !begin->fresh && begin->base.tail.next_index >= wanted.tail.next_index;
+    if (!is_there) {
+      store_.outline.base = wanted;
+      store_.outline.tail = wanted.tail;
+      return RestartLog(fs_, options_.dir, wanted, &store_.files);
+    }
+  }
+  if (begin.status().code() == StatusCode::kNotFound) return {};
+  if (begin.status().code() == StatusCode::kCorruption) {
+    // Nobody knows any more what the first entries follow: as good as an empty log.
+    LOG(ERROR) << begin.status() << ": this peer begins recovering";
+    recovering_ = true;
+    return {};
+  }
+  if (!begin.ok()) return begin.status();
+  store_.outline.base = begin->base;
+  store_.outline.tail = begin->base.tail;
+  if (begin->fresh) {
+    return RestartLog(fs_, options_.dir, begin->base, &store_.files);
+  }
+  SegmentMap& segments = store_.files.segments;
+  bool removed = false;
+  while (!segments.empty() && segments.begin()->first < begin->base.tail.position) {
+    TRIAD_RETURN_IF_ERROR(fs_.Remove(segments.begin()->second->path()));
+    segments.erase(segments.begin());
+    removed = true;
+  }
+  return removed ? fs_.SyncDir(options_.dir) : Status::Ok();
+}
+
 Status StoreRecovery::FinishRecordedCut() {
   SyncedFile& synced = *store_.files.synced;
   const std::optional<SyncedRecord> record = synced.record();
@@ -84,20 +141,9 @@ Status StoreRecovery::FinishRecordedCut() {
 }
 
 void StoreRecovery::LoadCheckpoint() {
-  const std::string path = options_.dir + "/checkpoint";
-  const Result<std::string> bytes = ReadFile(fs_, path);
-  if (!bytes.ok()) {
-    if (bytes.status().code() != StatusCode::kNotFound) {
-      LOG(WARNING) << path << ": " << bytes.status() << "; scanning the whole log";
-    }
-    return;
-  }
-  std::optional<LogOutline> outline = DecodeCheckpoint(*bytes);
-  if (outline && CheckpointFits(*outline, store_.files.segments)) {
-    store_.outline = std::move(*outline);
-  } else {
-    LOG(WARNING) << path << " does not fit the log; scanning the whole log";
-  }
+  std::optional<LogOutline> outline =
+      CheckpointFile(fs_, options_.dir).Load(store_.outline.base, store_.files.segments);
+  if (outline) store_.outline = std::move(*outline);
 }
 
 Status StoreRecovery::Judge() {
@@ -212,7 +258,8 @@ Status StoreRecovery::DropSparePrepared() {
 Status StoreRecovery::SaveVote() {
   VoteRecord record = store_.files.vote->record().value_or(VoteRecord{});
   const std::string boot_id = BootId(fs_);
-  const bool empty = store_.outline.tail.next_index == LogIndex(1);
+  const LogOutline& outline = store_.outline;
+  const bool empty = outline.tail.next_index == outline.base.tail.next_index;
   if (record.written_unsynced && (boot_id.empty() || boot_id != record.boot_id) && !empty) {
     LOG(ERROR) << options_.dir << ": the machine was restarted while flushDiskType=ASYNC_FLUSH was "
                << "in force: acknowledged messages behind position " << hint_

@@ -1,5 +1,6 @@
-// StoreRecovery: what a start does with the files it finds: makes a new store, or finishes a
-// recorded cut, scans, judges the tail, cuts it if torn, and makes what is left durable for sure.
+// StoreRecovery: what a start does with the files it finds: makes a new store, or finishes what was
+// begun (a drop of old segments, an installed snapshot, a recorded cut), scans, judges the tail,
+// cuts it if torn, and makes what is left durable for sure.
 //
 // Thread: the opening one. A crash at any of its operations leaves a store that it recovers alike.
 // Source: testing.md rules F..J.
@@ -38,6 +39,10 @@ struct RecoveredStore {
   bool untrusted_remains = false;
 };
 
+// Makes the log empty, to begin at `base`; nothing that was there stays. Safe to repeat; a crash
+// anywhere inside leaves the old log or the new, which a start finishes.
+Status RestartLog(FileSystem& fs, const std::string& dir, const StoreBase& base, StoreFiles* files);
+
 // Segments, vote and synced files of an empty store; the caller writes the stamp then.
 Status MakeStoreFiles(FileSystem& fs, const std::string& dir);
 
@@ -48,6 +53,7 @@ class StoreRecovery {
 
  private:
   Status OpenFiles();
+  Status FindBegin();
   Status FinishRecordedCut();
   void LoadCheckpoint();
   Status Judge();

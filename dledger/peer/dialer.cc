@@ -155,9 +155,8 @@ void PeerDialer::WatchForEnd() {
                           }));
 }
 
-void PeerDialer::Send(Message message) {
+void PeerDialer::SendFrame(const PeerFrame& frame) {
   if (state_ != State::kConnected) return;
-  const PeerFrame frame = handshake_.Wrap(std::move(message));
   Outgoing out;
   out.head = EncodeFrameHead(frame);
   out.entries = FrameEntries(frame);

@@ -20,7 +20,8 @@ class PeerDialer : public std::enable_shared_from_this<PeerDialer> {
   PeerDialer(asio::io_context& io, Handshake& handshake, PeerAddress peer);
 
   void Start();
-  void Send(Message message);
+  void Send(Message message) { SendFrame(handshake_.Wrap(std::move(message))); }
+  void Send(SnapshotMessage message) { SendFrame(handshake_.Wrap(std::move(message))); }
   void Flush();
   bool connected() const { return state_ == State::kConnected; }
   void Close();
@@ -40,6 +41,7 @@ class PeerDialer : public std::enable_shared_from_this<PeerDialer> {
   void OnAnswerBytes(std::size_t count);
   void OnAnswer(const PeerFrame& frame);
   void WatchForEnd();
+  void SendFrame(const PeerFrame& frame);
   void WriteMore();
   // Ends the attempt or the connection and dials again later.
   void Fail(const std::string& why);

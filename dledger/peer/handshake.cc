@@ -65,11 +65,11 @@ bool Handshake::GroupIdFits(std::uint64_t group_id) const {
   return own == 0 || group_id == 0 || own == group_id;
 }
 
-PeerFrame Handshake::Wrap(Message message) const {
+PeerFrame Handshake::Wrap(std::variant<Hello, Message, SnapshotMessage> body) const {
   PeerFrame frame;
   frame.wall_ms = clock_.WallNowMs();
   frame.group_id = events_->OwnGroupId();
-  frame.body = std::move(message);
+  frame.body = std::move(body);
   return frame;
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <variant>
 
 #include "common/clock.h"
 #include "dledger/peer/transport.h"
@@ -25,7 +26,7 @@ class Handshake {
   // Two group ids may meet when equal or when one is not set yet.
   bool GroupIdFits(std::uint64_t group_id) const;
 
-  PeerFrame Wrap(Message message) const;
+  PeerFrame Wrap(std::variant<Hello, Message, SnapshotMessage> body) const;
   // One ERROR line, unless `whom` had one within 5 s.
   void LogRefusal(const std::string& whom, const std::string& text);
 

@@ -97,6 +97,64 @@ struct MessageToWire {
   }
 };
 
+struct SnapshotToWire {
+  wire::Header* header;
+
+  void operator()(const SnapshotOffer& in) const {
+    wire::SnapshotOffer* out = header->mutable_snapshot_offer();
+    out->set_term(in.term.value());
+    out->set_id(in.id);
+    out->set_base(EncodeBegin({.base = in.head.base, .fresh = false}));
+    out->set_applied(in.head.applied.value());
+    out->set_total_bytes(in.head.total_bytes);
+    out->set_crc(in.head.crc);
+  }
+  void operator()(const SnapshotChunk& in) const {
+    wire::SnapshotChunk* out = header->mutable_snapshot_chunk();
+    out->set_id(in.id);
+    out->set_offset(in.offset);
+    out->set_crc(in.crc);
+  }
+  void operator()(const SnapshotAnswer& in) const {
+    wire::SnapshotAnswer* out = header->mutable_snapshot_answer();
+    out->set_id(in.id);
+    out->set_kind(static_cast<std::uint32_t>(in.kind));
+    out->set_offset(in.offset);
+  }
+};
+
+Result<SnapshotMessage> FromWire(const wire::SnapshotOffer& in) {
+  SnapshotOffer out;
+  out.term = Term(in.term());
+  out.id = in.id();
+  const std::optional<BeginRecord> begin = DecodeBegin(in.base());
+  if (!begin) return Status::Corruption("snapshot offer: bad base");
+  out.head.base = begin->base;
+  out.head.applied = LogIndex(in.applied());
+  out.head.total_bytes = in.total_bytes();
+  out.head.crc = in.crc();
+  const bool fits = out.id != 0 && out.head.applied + 1 >= out.head.base.tail.next_index;
+  if (!fits) return Status::Corruption("snapshot offer: the state ends before the log begins");
+  return SnapshotMessage{std::move(out)};
+}
+
+Result<SnapshotMessage> FromWire(const wire::SnapshotChunk& in, std::string_view* raw) {
+  if (raw->size() > kSnapshotChunkBytes) return Status::Corruption("snapshot chunk: too large");
+  SnapshotChunk out;
+  out.id = in.id();
+  out.offset = in.offset();
+  out.crc = in.crc();
+  out.data.assign(*raw);
+  *raw = {};
+  return SnapshotMessage{std::move(out)};
+}
+
+Result<SnapshotMessage> FromWire(const wire::SnapshotAnswer& in) {
+  if (in.kind() > 2) return Status::Corruption("snapshot answer: unknown kind");
+  return SnapshotMessage{SnapshotAnswer{
+      .id = in.id(), .kind = static_cast<SnapshotAnswer::Kind>(in.kind()), .offset = in.offset()}};
+}
+
 AppendResponse FromWire(const wire::AppendResponse& in) {
   AppendResponse out;
   out.term = Term(in.term());
@@ -151,6 +209,12 @@ Result<AppendRequest> FromWire(const wire::AppendRequest& in, std::string_view* 
   return out;
 }
 
+Result<SnapshotMessage> SnapshotFromWire(const wire::Header& header, std::string_view* raw) {
+  if (header.has_snapshot_offer()) return FromWire(header.snapshot_offer());
+  if (header.has_snapshot_chunk()) return FromWire(header.snapshot_chunk(), raw);
+  return FromWire(header.snapshot_answer());
+}
+
 Result<PeerFrame> BodyFromWire(const wire::Header& header, std::string_view raw) {
   PeerFrame frame;
   frame.wall_ms = header.wall_ms();
@@ -171,10 +235,26 @@ Result<PeerFrame> BodyFromWire(const wire::Header& header, std::string_view raw)
     case wire::Header::kTimeoutNow:
       frame.body = Message{TimeoutNow{Term(header.timeout_now().term())}};
       break;
+    case wire::Header::kSnapshotOffer:
+    case wire::Header::kSnapshotChunk:
+    case wire::Header::kSnapshotAnswer: {
+      Result<SnapshotMessage> snapshot = SnapshotFromWire(header, &raw);
+      if (!snapshot.ok()) return snapshot.status();
+      frame.body = std::move(snapshot).value();
+      break;
+    }
     case wire::Header::BODY_NOT_SET: return Status::Corruption("peer frame: unknown kind");
   }
   if (!raw.empty()) return Status::Corruption("peer frame: bytes left over");
   return frame;
+}
+
+const std::string& ChunkBytes(const PeerFrame& frame) {
+  static const std::string& none = *new std::string;
+  const SnapshotMessage* snapshot = std::get_if<SnapshotMessage>(&frame.body);
+  if (snapshot == nullptr) return none;
+  const SnapshotChunk* chunk = std::get_if<SnapshotChunk>(snapshot);
+  return chunk == nullptr ? none : chunk->data;
 }
 
 }  // namespace
@@ -193,10 +273,13 @@ std::string EncodeFrameHead(const PeerFrame& frame) {
   header.set_group_id(frame.group_id);
   if (const Hello* hello = std::get_if<Hello>(&frame.body)) {
     ToWire(*hello, &header);
+  } else if (const SnapshotMessage* snapshot = std::get_if<SnapshotMessage>(&frame.body)) {
+    std::visit(SnapshotToWire{&header}, *snapshot);
   } else {
     std::visit(MessageToWire{&header}, std::get<Message>(frame.body).body);
   }
-  std::size_t raw_bytes = 0;
+  const std::string& chunk = ChunkBytes(frame);
+  std::size_t raw_bytes = chunk.size();
   for (const EntryRef& entry : FrameEntries(frame)) raw_bytes += entry->size();
   const std::size_t header_bytes = header.ByteSizeLong();
   CHECK_LE(header_bytes, kFrameHeaderBytesMax);
@@ -204,6 +287,7 @@ std::string EncodeFrameHead(const PeerFrame& frame) {
   PutU32(static_cast<std::uint32_t>(4 + header_bytes + raw_bytes), head.data());
   PutU32(static_cast<std::uint32_t>(header_bytes), head.data() + 4);
   CHECK(header.SerializeToArray(head.data() + kPrefixBytes, static_cast<int>(header_bytes)));
+  head += chunk;
   return head;
 }
 

@@ -1,7 +1,8 @@
 // Peer codec: one frame between peers.
 //
 // Frame = length u32 (of all that follows), header length u32, Protobuf header (peer.proto), then
-// the entries' own bytes back to back: what was built once is what is sent, written and served.
+// the entries' own bytes back to back (or those of a snapshot's chunk): what was built once is what
+// is sent, written and served.
 // Pure. Bytes from a socket are checked, never CHECKed; entries are verified whole (CRCs).
 // Bounds: kFrameBytesMax, kFrameHeaderBytesMax.
 
@@ -18,6 +19,7 @@
 #include "common/status.h"
 #include "dledger/log/entry_codec.h"
 #include "dledger/raft/types.h"
+#include "dledger/snapshot/snapshot_types.h"
 
 namespace triad::dledger {
 
@@ -43,11 +45,11 @@ struct Hello {
 struct PeerFrame {
   std::int64_t wall_ms = 0;
   std::uint64_t group_id = 0;
-  std::variant<Hello, Message> body;
+  std::variant<Hello, Message, SnapshotMessage> body;
 };
 
 // Everything of the frame before the entries' bytes. The entries are the body's own
-// (AppendRequest).
+// (AppendRequest). The bytes of a snapshot's chunk are part of the head.
 std::string EncodeFrameHead(const PeerFrame& frame);
 // The entries whose bytes follow the head; empty for all but an AppendRequest.
 const std::vector<EntryRef>& FrameEntries(const PeerFrame& frame);

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t kBufferBytes = 256u << 10;  // grows to one frame, and back
 constexpr std::size_t kReadBytesMin = 64u << 10;
+constexpr std::size_t kHelloRestBytes = 8;  // around the header of a frame
 
 std::string AddressOf(const asio::ip::tcp::socket& socket) {
   asio::error_code error;
@@ -79,6 +80,11 @@ bool PeerSession::TakeFrames() {
       End(size.status().ToString());
       return false;
     }
+    // Whoever did not say hello yet has nothing large to say.
+    if (peer_.empty() && *size > kFrameHeaderBytesMax + kHelloRestBytes) {
+      End("its hello is too large");
+      return false;
+    }
     if (*size == 0 || unparsed.size() < *size) return true;
     Result<PeerFrame> frame = DecodeFrame(unparsed.substr(0, *size));
     begin_ += *size;
@@ -107,6 +113,10 @@ bool PeerSession::OnFrame(PeerFrame frame) {
                           "its group id is another one: " + std::to_string(frame.group_id));
     End("foreign group id");
     return false;
+  }
+  if (SnapshotMessage* snapshot = std::get_if<SnapshotMessage>(&frame.body)) {
+    handshake_.events().OnSnapshot(peer_, std::move(*snapshot));
+    return !closed_;
   }
   handshake_.events().OnMessage(peer_, std::move(std::get<Message>(frame.body)), frame.wall_ms);
   return !closed_;

@@ -135,6 +135,11 @@ void PeerTransport::Send(const PeerId& to, Message message) {
   if (found != parts_->dialers.end()) found->second->Send(std::move(message));
 }
 
+void PeerTransport::Send(const PeerId& to, SnapshotMessage message) {
+  const auto found = parts_->dialers.find(to);
+  if (found != parts_->dialers.end()) found->second->Send(std::move(message));
+}
+
 void PeerTransport::Flush() {
   for (const auto& [id, dialer] : parts_->dialers) dialer->Flush();
 }

@@ -55,6 +55,7 @@ class PeerEvents {
   // A handshake with hello.from succeeded, in either direction.
   virtual void OnHello(const Hello& hello) = 0;
   virtual void OnMessage(const PeerId& from, Message message, std::int64_t wall_ms) = 0;
+  virtual void OnSnapshot(const PeerId& from, SnapshotMessage message) = 0;
   // A connection that had its handshake is gone, in either direction.
   virtual void OnDisconnected(const PeerId& peer) = 0;
   // Behind one or more of the events above: the moment to act on them together.
@@ -76,6 +77,7 @@ class PeerTransport {
   void Start();
   // Queues; Flush puts on the wire what was queued since.
   void Send(const PeerId& to, Message message);
+  void Send(const PeerId& to, SnapshotMessage message);
   void Flush();
   // What we dialled stands and said Hello.
   bool connected(const PeerId& peer) const;

@@ -32,9 +32,11 @@ struct Found {
   Status status;
   bool recovering = false;
   dledger::HardState vote;
+  std::size_t dropped = 0;  // before the first entry
   std::vector<std::string> entries;
   bool operator==(const Found& other) const {
-    return recovering == other.recovering && vote == other.vote && entries == other.entries;
+    return recovering == other.recovering && vote == other.vote && dropped == other.dropped &&
+           entries == other.entries;
   }
 };
 
@@ -56,7 +58,9 @@ class CrashImages : public ::testing::Test {
     found.recovering = store.recovered().recovering;
     found.vote = store.recovered().hard_state;
     const LogIndex behind = store.recovered().last_index + 1;
-    for (LogIndex next{1}; next < behind;) {
+    const LogIndex first = store.recovered().first_index;
+    found.dropped = static_cast<std::size_t>(first.value() - 1);
+    for (LogIndex next = first; next < behind;) {
       const auto range = store.ReadRange(next, behind, 1 << 20);
       if (!range.ok()) {
         found.status = range.status();
@@ -68,10 +72,14 @@ class CrashImages : public ::testing::Test {
     return found;
   }
 
-  static bool IsPrefix(const std::vector<std::string>& found, const std::vector<EntryRef>& of) {
-    if (found.size() > of.size()) return false;
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      if (found[i] != of[i]->bytes) return false;
+  // The entries behind the dropped ones are of `of`, and `durable` of all are there.
+  static bool Fits(const Found& found, const std::vector<EntryRef>& of, std::size_t dropped,
+                   std::size_t durable) {
+    if (found.dropped != dropped) return false;
+    const std::size_t end = dropped + found.entries.size();
+    if (end > of.size() || end < durable) return false;
+    for (std::size_t i = dropped; i < end; ++i) {
+      if (found.entries[i - dropped] != of[i]->bytes) return false;
     }
     return true;
   }
@@ -81,14 +89,15 @@ class CrashImages : public ::testing::Test {
     if (!found.status.ok()) return "does not open: " + found.status.ToString();
     if (found.recovering) return "takes a crash for corruption";
     if (found.vote != promise.saved && found.vote != promise.tried) return "the vote went back";
-    const bool fits =
-        IsPrefix(found.entries, promise.entries) && found.entries.size() >= promise.durable;
-    const bool uncut = promise.cutting && IsPrefix(found.entries, promise.uncut) &&
-                       found.entries.size() >= promise.uncut_durable;
+    const bool fits = Fits(found, promise.entries, promise.dropped, promise.durable) ||
+                      Fits(found, promise.entries, promise.dropping, promise.durable);
+    const bool uncut =
+        promise.cutting && Fits(found, promise.uncut, promise.uncut_dropped, promise.uncut_durable);
     if (fits || uncut) return {};
-    return "holds " + std::to_string(found.entries.size()) + " entries, of which " +
-           std::to_string(promise.durable) + " of " + std::to_string(promise.entries.size()) +
-           " had to be there, or an entry that nobody wrote";
+    return "holds " + std::to_string(found.entries.size()) + " entries behind " +
+           std::to_string(found.dropped) + ", of which " + std::to_string(promise.durable) +
+           " of " + std::to_string(promise.entries.size()) + " behind " +
+           std::to_string(promise.dropped) + " had to be there, or an entry that nobody wrote";
   }
 
   // Recovers `image`, twice, and now and then with a crash at each step of the recovery.

@@ -58,6 +58,7 @@ void LogWorkload::Cut(std::uint64_t from) {
   now_.cutting = true;
   now_.uncut = now_.entries;
   now_.uncut_durable = now_.durable;
+  now_.uncut_dropped = now_.dropped;
   now_.entries.resize(static_cast<std::size_t>(from - 1));
   now_.durable = std::min(now_.durable, now_.entries.size());
   tail_ = now_.entries.empty() ? LogTail{} : TailAfter(*now_.entries.back());
@@ -67,6 +68,40 @@ void LogWorkload::Cut(std::uint64_t from) {
   now_.uncut.clear();
   Mark();
   NextTerm();
+}
+
+void LogWorkload::Drop(std::uint64_t keep_from) {
+  const std::vector<dledger::SegmentFacts> segments = store_->segments();
+  now_.dropping = now_.dropped;
+  for (std::size_t i = 0; i + 1 < segments.size(); ++i) {
+    const LogIndex first = segments[i + 1].first;
+    if (first <= LogIndex(keep_from)) now_.dropping = first.value() - 1;
+  }
+  Mark();
+  CHECK(store_->DropBefore(LogIndex(keep_from)).ok());
+  now_.dropped = now_.dropping;
+  Mark();
+}
+
+void LogWorkload::Restart(int count, std::size_t payload_bytes) {
+  now_.cutting = true;
+  now_.uncut = now_.entries;
+  now_.uncut_durable = now_.durable;
+  now_.uncut_dropped = now_.dropped;
+  term_ = term_ + 1;
+  for (int i = 0; i < count; ++i) {
+    dledger::RollIfNeeded(EntryBytes(payload_bytes), options_.segment_bytes, &tail_);
+    now_.entries.push_back(
+        dledger::MakeEntry(term_, EntryType::kBatch, 1, std::string(payload_bytes, 'z'), &tail_));
+  }
+  dledger::RollIfNeeded(options_.segment_bytes, options_.segment_bytes, &tail_);
+  now_.dropped = now_.dropping = now_.durable = now_.entries.size();
+  Mark();
+  const dledger::StoreBase base{.tail = tail_, .membership = {}};
+  CHECK(store_->Restart(base).ok());
+  now_.cutting = false;
+  now_.uncut.clear();
+  Mark();
 }
 
 void LogWorkload::Vote() {
@@ -179,6 +214,37 @@ std::vector<std::unique_ptr<LogWorkload>> LogWorkloads(std::uint64_t seed) {
     w.Append(1, 6000);
     w.Sync();
     w.AppendAndSync(1, 10);
+  });
+  add("retention", [](LogWorkload& w) {
+    w.AppendAndSync(9, 1000);
+    w.Checkpoint();
+    w.Drop(5);
+    w.AppendAndSync(4, 1000);
+    w.Drop(5);
+    w.Checkpoint();
+    w.Append(2, 700);
+    w.Drop(12);
+    w.KillAndOpen();
+    w.AppendAndSync(3, 1000);
+    w.Cut(16);
+    w.AppendAndSync(3, 1000);
+    w.Drop(18);
+    w.Close();
+    w.Open();
+  });
+  add("snapshot installed", [](LogWorkload& w) {
+    w.AppendAndSync(5, 1000);
+    w.Checkpoint();
+    w.Append(1, 500);
+    w.Restart(20, 900);
+    w.AppendAndSync(3, 900);
+    w.Checkpoint();
+    w.Vote();
+    w.KillAndOpen();
+    w.Append(3, 900);
+    w.Restart(1, 100);
+    w.AppendAndSync(2, 300);
+    w.Drop(28);
   });
   add("sync now and then", [](LogWorkload& w) {
     for (int i = 0; i < 12; ++i) {

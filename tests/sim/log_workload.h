@@ -18,11 +18,14 @@ namespace triad::sim {
 
 // What a store may hold after a crash.
 struct LogPromise {
-  std::vector<dledger::EntryRef> entries;  // written, or on their way
+  std::vector<dledger::EntryRef> entries;  // from index 1: written, on their way, or dropped
   std::size_t durable = 0;                 // of them these must be there
+  std::size_t dropped = 0;                 // of them these are not
+  std::size_t dropping = 0;                // or these
   bool cutting = false;                    // or all of `uncut` up to what was durable in it
   std::vector<dledger::EntryRef> uncut;
   std::size_t uncut_durable = 0;
+  std::size_t uncut_dropped = 0;
   dledger::HardState saved;
   dledger::HardState tried;
 };
@@ -40,6 +43,10 @@ class LogWorkload {
     Sync();
   }
   void Cut(std::uint64_t from);
+  void Drop(std::uint64_t keep_from);
+  // A snapshot: others went on by `count` entries, of which this log begins behind the last
+  // segment.
+  void Restart(int count, std::size_t payload_bytes);
   void Vote();
   void Prepare();
   void Checkpoint();

@@ -12,6 +12,8 @@
 #include <fstream>
 #include <future>
 
+#include "common/crc32c.h"
+
 namespace triad::dledger {
 
 void Board::Notify() {
@@ -59,8 +61,74 @@ void Recorder::Apply(std::span<const EntryRef> entries) {
   {
     std::lock_guard hold(mutex_);
     applied_.insert(applied_.end(), entries.begin(), entries.end());
+    for (const EntryRef& entry : entries) {
+      CHECK_EQ(entry->index, state_.index + 1);
+      state_ = {.index = entry->index, .crc = Crc32c(entry->bytes, state_.crc)};
+    }
   }
   board_.Notify();
+}
+
+LogIndex Recorder::DurableIndex() const {
+  return keeps_state_ ? state().index : LogIndex(0);
+}
+
+Recorder::State Recorder::state() const {
+  std::lock_guard hold(mutex_);
+  return state_;
+}
+
+int Recorder::installed() const {
+  std::lock_guard hold(mutex_);
+  return installed_;
+}
+
+namespace {
+
+// The checksum, in pieces of one byte, behind so much filling that it takes several chunks.
+class CrcPieces final : public StatePieces {
+ public:
+  explicit CrcPieces(std::uint32_t crc) : bytes_(2 * kSnapshotChunkBytes, 'f') {
+    bytes_ += std::to_string(crc);
+  }
+  Result<bool> Next(std::string* piece) override {
+    if (at_ == bytes_.size()) return false;
+    const std::size_t size = at_ < 2 * kSnapshotChunkBytes ? 1000 : 1;
+    *piece = bytes_.substr(at_, size);
+    at_ += piece->size();
+    return true;
+  }
+
+ private:
+  std::string bytes_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+Result<StateImage> Recorder::TakeImage() {
+  const State now = state();
+  return StateImage{.applied = now.index, .pieces = std::make_unique<CrcPieces>(now.crc)};
+}
+
+Status Recorder::InstallImage(StatePieces* pieces, LogIndex applied, LogIndex /*first*/) {
+  std::string bytes;
+  std::string piece;
+  while (true) {
+    const Result<bool> more = pieces->Next(&piece);
+    if (!more.ok()) return more.status();
+    if (!*more) break;
+    bytes += piece;
+  }
+  {
+    std::lock_guard hold(mutex_);
+    const std::string crc = bytes.substr(2 * kSnapshotChunkBytes);
+    state_ = {.index = applied, .crc = static_cast<std::uint32_t>(std::stoul(crc))};
+    ++installed_;
+    applied_.clear();
+  }
+  board_.Notify();
+  return Status::Ok();
 }
 
 void Recorder::Queue(std::string payload) {
@@ -150,8 +218,17 @@ Cluster::~Cluster() {
 Status Cluster::Start(std::size_t i) {
   Member& member = members_[i];
   CHECK(member.node == nullptr);
-  member.recorder = std::make_unique<Recorder>(board_);
   std::filesystem::create_directories(member.options.dir);
+  if (!keeps_state_) member.state = {.index = member.options.applied, .crc = 0};
+  member.recorder = std::make_unique<Recorder>(board_, keeps_state_, member.state);
+  Result<std::optional<ReadySnapshot>> ready =
+      Node::FindReadySnapshot(*member.fs, member.options.dir);
+  if (!ready.ok()) return ready.status();
+  if (ready->has_value()) {
+    TRIAD_RETURN_IF_ERROR(
+        member.recorder->InstallImage((*ready)->pieces.get(), (*ready)->applied, LogIndex(0)));
+  }
+  if (keeps_state_) member.options.applied = member.recorder->state().index;
   Result<std::unique_ptr<Node>> opened =
       Node::Open(*member.fs, SystemClock(), member.options, member.recorder.get());
   if (!opened.ok()) return opened.status();
@@ -168,13 +245,30 @@ void Cluster::StartAll() {
 }
 
 void Cluster::Stop(std::size_t i) {
-  if (members_[i].node != nullptr) members_[i].node->Stop();
-  members_[i].node.reset();
+  Member& member = members_[i];
+  if (member.node == nullptr) return;
+  member.node->Stop();
+  member.node.reset();
+  if (keeps_state_) member.state = member.recorder->state();
 }
 
 void Cluster::Wipe(std::size_t i) {
   CHECK(!is_running(i));
   std::filesystem::remove_all(members_[i].options.dir);
+  members_[i].state = {};
+}
+
+bool Cluster::AwaitEqualStates() {
+  return board_.Await([this] {
+    std::optional<Recorder::State> first;
+    for (std::size_t i = 0; i < size(); ++i) {
+      if (!is_running(i)) continue;
+      const Recorder::State state = recorder(i).state();
+      if (first && !(*first == state)) return false;
+      first = state;
+    }
+    return first.has_value();
+  });
 }
 
 void Cluster::Reboot(const std::vector<std::size_t>& which) {

@@ -34,24 +34,41 @@ class Board {
   std::condition_variable changed_;
 };
 
-// An append-only application: remembers every entry it was given.
+struct RecorderState {
+  LogIndex index;
+  std::uint32_t crc = 0;
+  bool operator==(const RecorderState&) const = default;
+};
+
+// An append-only application: remembers every entry it was given. Its state is a checksum over all
+// of them, which is durable at once when `keeps_state`.
 class Recorder : public Application {
  public:
-  explicit Recorder(Board& board) : board_(board) {}
+  using State = RecorderState;
+  explicit Recorder(Board& board, bool keeps_state = false, State state = {})
+      : board_(board), keeps_state_(keeps_state), state_(state) {}
 
   BuildResult Build(const BuildContext& context, std::string* payload) override;
   void OnLeaderChange(const LeaderInfo& info) override;
   void Apply(std::span<const EntryRef> entries) override;
   void OnApplyIdle() override { board_.Notify(); }
+  LogIndex DurableIndex() const override;
+  Result<StateImage> TakeImage() override;
+  Status InstallImage(StatePieces* pieces, LogIndex applied, LogIndex first) override;
 
   void Queue(std::string payload);
   std::vector<EntryRef> applied() const;
   std::size_t applied_count() const;
   bool has_applied(const std::string& payload) const;
   std::vector<LeaderInfo> changes() const;
+  State state() const;
+  int installed() const;  // snapshots
 
  private:
   Board& board_;
+  const bool keeps_state_;
+  State state_;
+  int installed_ = 0;
   mutable std::mutex mutex_;
   std::deque<std::string> queue_;
   std::vector<EntryRef> applied_;
@@ -108,7 +125,11 @@ class Cluster {
   Status Start(std::size_t i);
   void StartAll();
   void Stop(std::size_t i);
-  void Wipe(std::size_t i);  // stopped: an empty directory
+  void Wipe(std::size_t i);  // stopped: an empty directory, no state
+  // From here on the peers' states survive a restart, and retention may drop what they hold.
+  void KeepState() { keeps_state_ = true; }
+  // Of the applications, once all that run hold the same entries.
+  bool AwaitEqualStates();
   // As if the machines of `which` had been switched off just now and on again; all peers stop.
   void Reboot(const std::vector<std::size_t>& which);
 
@@ -138,7 +159,9 @@ class Cluster {
     std::string boot_id_path;
     std::unique_ptr<Recorder> recorder;
     std::unique_ptr<Node> node;
+    Recorder::State state;  // of a stopped peer
   };
+  bool keeps_state_ = false;
   TempDir dir_;
   Board board_;
   std::vector<Member> members_;

@@ -173,5 +173,52 @@ TEST(PeerCodec, RefusesImpossibleLengths) {
   EXPECT_FALSE(FrameSize(header_too_long).ok());
 }
 
+TEST(PeerCodec, ASnapshotsMessagesKeepTheirFields) {
+  SnapshotOffer offer{.term = Term(7), .id = 99, .head = {}};
+  offer.head.base.tail.next_index = LogIndex(41);
+  offer.head.base.tail.position = offer.head.base.tail.segment_base = PhysicalOffset(4096);
+  offer.head.base.tail.header_crc = 5;
+  offer.head.base.tail.last_term = Term(6);
+  offer.head.base.membership = {.group_id = 3, .voters = {PeerId("n0")}, .learners = {}};
+  offer.head.applied = LogIndex(50);
+  offer.head.total_bytes = 1234;
+  offer.head.crc = 77;
+  const Result<PeerFrame> one =
+      DecodeFrame(Whole({.wall_ms = 1, .group_id = 2, .body = SnapshotMessage{offer}}));
+  ASSERT_TRUE(one.ok()) << one.status();
+  const auto& is = std::get<SnapshotOffer>(std::get<SnapshotMessage>(one->body));
+  EXPECT_EQ(is.term, offer.term);
+  EXPECT_EQ(is.id, 99u);
+  EXPECT_EQ(is.head, offer.head);
+  EXPECT_EQ(is.head.base.membership, offer.head.base.membership);
+
+  const SnapshotChunk chunk{.id = 99, .offset = 17, .crc = 4, .data = std::string(300, 'x')};
+  const Result<PeerFrame> two =
+      DecodeFrame(Whole({.wall_ms = 1, .group_id = 2, .body = SnapshotMessage{chunk}}));
+  ASSERT_TRUE(two.ok()) << two.status();
+  const auto& chunk_is = std::get<SnapshotChunk>(std::get<SnapshotMessage>(two->body));
+  EXPECT_EQ(chunk_is.offset, 17u);
+  EXPECT_EQ(chunk_is.crc, 4u);
+  EXPECT_EQ(chunk_is.data, chunk.data);
+
+  const SnapshotAnswer answer{
+      .id = 99, .kind = SnapshotAnswer::Kind::kInstalled, .offset = 1u << 20};
+  const Result<PeerFrame> three =
+      DecodeFrame(Whole({.wall_ms = 1, .group_id = 2, .body = SnapshotMessage{answer}}));
+  ASSERT_TRUE(three.ok()) << three.status();
+  const auto& answer_is = std::get<SnapshotAnswer>(std::get<SnapshotMessage>(three->body));
+  EXPECT_EQ(answer_is.kind, SnapshotAnswer::Kind::kInstalled);
+  EXPECT_EQ(answer_is.offset, 1u << 20);
+}
+
+TEST(PeerCodec, AChunkLargerThanAgreedIsRefused) {
+  const SnapshotChunk chunk{
+      .id = 1, .offset = 0, .crc = 0, .data = std::string(kSnapshotChunkBytes + 1, 'x')};
+  EXPECT_EQ(DecodeFrame(Whole({.wall_ms = 1, .group_id = 2, .body = SnapshotMessage{chunk}}))
+                .status()
+                .code(),
+            StatusCode::kCorruption);
+}
+
 }  // namespace
 }  // namespace triad::dledger

@@ -1,0 +1,84 @@
+#include "dledger/log/store_base.h"
+
+#include <utility>
+
+#include "common/crc32c.h"
+#include "dledger/log/record_codec.h"
+#include "dledger/membership_codec.h"
+
+namespace triad::dledger {
+namespace {
+
+constexpr std::uint32_t kMagic = 0x54524442;  // "TRDB"
+constexpr std::uint32_t kVersion = 1;
+
+std::string PathIn(const std::string& dir) {
+  return dir + "/begin";
+}
+
+}  // namespace
+
+bool StoreBase::operator==(const StoreBase& other) const {
+  return tail.next_index == other.tail.next_index && tail.position == other.tail.position &&
+         tail.header_crc == other.tail.header_crc && tail.last_term == other.tail.last_term;
+}
+
+std::string EncodeBegin(const BeginRecord& record) {
+  const LogTail& tail = record.base.tail;
+  RecordWriter out;
+  out.U32(kMagic);
+  out.U32(kVersion);
+  out.U32(record.fresh ? 1 : 0);
+  out.U64(tail.next_index.value());
+  out.Offset(tail.position);
+  out.Offset(tail.segment_base);
+  out.U32(tail.header_crc);
+  out.U64(tail.last_term.value());
+  out.I64(tail.last_store_time_ms);
+  const bool has_membership = !record.base.membership.voters.empty();
+  out.Bytes(has_membership ? EncodeMembership(record.base.membership) : std::string());
+  std::string bytes = std::move(out).Take();
+  AppendBe32(&bytes, Crc32c(bytes));
+  return bytes;
+}
+
+std::optional<BeginRecord> DecodeBegin(std::string_view bytes) {
+  if (bytes.size() < 4) return std::nullopt;
+  const std::string_view content = bytes.substr(0, bytes.size() - 4);
+  if (LoadBe32(bytes.data() + content.size()) != Crc32c(content)) return std::nullopt;
+  RecordReader in(content);
+  if (in.U32() != kMagic || in.U32() != kVersion) return std::nullopt;
+  BeginRecord record;
+  record.fresh = in.U32() != 0;
+  LogTail& tail = record.base.tail;
+  tail.next_index = LogIndex(in.U64());
+  tail.position = in.Offset();
+  tail.segment_base = in.Offset();
+  tail.header_crc = in.U32();
+  tail.last_term = Term(in.U64());
+  tail.last_store_time_ms = in.I64();
+  const std::string_view membership = in.Bytes();
+  if (!membership.empty()) {
+    Result<Membership> decoded = DecodeMembership(membership);
+    if (!decoded.ok()) return std::nullopt;
+    record.base.membership = std::move(decoded).value();
+  }
+  const bool aligned = tail.position == tail.segment_base && tail.position.value() >= 0 &&
+                       tail.position.value() % 8 == 0;
+  if (!in.ok() || !in.at_end() || !aligned || tail.next_index == LogIndex(0)) return std::nullopt;
+  return record;
+}
+
+Result<BeginRecord> ReadBegin(FileSystem& fs, const std::string& dir) {
+  const Result<std::string> bytes = ReadFile(fs, PathIn(dir));
+  if (!bytes.ok()) return bytes.status();
+  std::optional<BeginRecord> record = DecodeBegin(*bytes);
+  if (!record) return Status::Corruption(PathIn(dir) + " is damaged");
+  return std::move(*record);
+}
+
+Status WriteBegin(FileSystem& fs, const std::string& dir, const BeginRecord& record) {
+  return WriteFileAtomically(fs, PathIn(dir), EncodeBegin(record));
+}
+
+}  // namespace triad::dledger

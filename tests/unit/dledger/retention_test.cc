@@ -1,0 +1,119 @@
+#include "dledger/retention.h"
+
+#include <gtest/gtest.h>
+
+namespace triad::dledger {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+using Verdict = Retention::Verdict;
+
+constexpr std::int64_t kHourMs = 3600 * 1000;
+constexpr std::int64_t kStartMs = 1'700'000'000'000;
+
+class RetentionTest : public ::testing::Test {
+ protected:
+  RetentionTest() {
+    options_.age = hours(72);
+    options_.hours = {4};
+    options_.forced_percent = 85;
+    options_.free_floor_bytes = 1000;
+    moment_.now = TimePoint(hours(1));
+    moment_.log_time_ms = kStartMs;
+    moment_.hour = 4;
+    moment_.space = {.total_bytes = 10000, .available_bytes = 9000};
+    moment_.segments = 10;
+  }
+  void Pass(std::chrono::nanoseconds time) {
+    moment_.now += time;
+    moment_.log_time_ms += std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+  }
+  static std::int64_t HoursAgo(std::int64_t n) { return kStartMs - n * kHourMs; }
+
+  RetentionOptions options_;
+  RetentionMoment moment_;
+};
+
+TEST_F(RetentionTest, ForgetsWhatIsOlderThanTheAgeInTheHourOfDeletion) {
+  Retention retention(options_);
+  retention.Begin(moment_);
+  EXPECT_EQ(retention.Judge(HoursAgo(73)), Verdict::kExpired);
+  EXPECT_EQ(retention.Judge(HoursAgo(72)), Verdict::kExpired);
+  EXPECT_EQ(retention.Judge(HoursAgo(71)), Verdict::kKeep);
+}
+
+TEST_F(RetentionTest, KeepsWhatIsOldInAnyOtherHour) {
+  moment_.hour = 5;
+  Retention retention(options_);
+  retention.Begin(moment_);
+  EXPECT_EQ(retention.Judge(HoursAgo(1000)), Verdict::kKeep);
+}
+
+TEST_F(RetentionTest, ForgetsWhatIsOldAtAnyHourWhenTheDiskFills) {
+  moment_.hour = 5;
+  moment_.space.available_bytes = 2500;
+  Retention retention(options_);
+  retention.Begin(moment_);
+  EXPECT_EQ(retention.Judge(HoursAgo(1000)), Verdict::kExpired);
+  EXPECT_EQ(retention.Judge(HoursAgo(1)), Verdict::kKeep);
+}
+
+TEST_F(RetentionTest, ForgetsTheOldestOfAnyAgeWhenTheDiskIsNearlyFullOnePerLook) {
+  moment_.hour = 5;
+  moment_.space.available_bytes = 900;
+  Retention retention(options_);
+  retention.Begin(moment_);
+  EXPECT_EQ(retention.Judge(HoursAgo(0)), Verdict::kForced);
+  EXPECT_EQ(retention.Judge(HoursAgo(0)), Verdict::kKeep);
+  retention.Begin(moment_);
+  EXPECT_EQ(retention.Judge(HoursAgo(0)), Verdict::kForced);
+}
+
+TEST_F(RetentionTest, ALargeDiskWithRoomIsNeverNearlyFull) {
+  moment_.space = {.total_bytes = 100000, .available_bytes = 2000};
+  Retention retention(options_);
+  retention.Begin(moment_);
+  EXPECT_EQ(retention.Judge(HoursAgo(0)), Verdict::kKeep);
+}
+
+TEST_F(RetentionTest, NothingIsForcedWhenThatIsSwitchedOff) {
+  options_.forced_percent = 0;
+  moment_.space.available_bytes = 0;
+  Retention retention(options_);
+  retention.Begin(moment_);
+  EXPECT_EQ(retention.Judge(HoursAgo(0)), Verdict::kKeep);
+}
+
+TEST_F(RetentionTest, AJumpOfTheClocksExpiresNothing) {
+  Retention retention(options_);
+  retention.Begin(moment_);
+  moment_.log_time_ms += 10LL * 365 * 24 * kHourMs;
+  Pass(minutes(1));
+  retention.Begin(moment_);
+  EXPECT_EQ(retention.Judge(HoursAgo(1)), Verdict::kKeep);
+  EXPECT_EQ(retention.Judge(HoursAgo(73)), Verdict::kExpired);
+  // Time that really passes goes on counting.
+  Pass(hours(72));
+  retention.Begin(moment_);
+  EXPECT_EQ(retention.Judge(HoursAgo(1)), Verdict::kExpired);
+}
+
+TEST_F(RetentionTest, NoMoreThanHalfOfTheLogGoesByAgeInOneHour) {
+  Retention retention(options_);
+  retention.Begin(moment_);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(retention.Judge(HoursAgo(1000)), Verdict::kExpired);
+  EXPECT_EQ(retention.Judge(HoursAgo(1000)), Verdict::kKeep);
+  Pass(minutes(59));
+  moment_.segments = 5;
+  retention.Begin(moment_);
+  EXPECT_EQ(retention.Judge(HoursAgo(1000)), Verdict::kKeep);
+  Pass(minutes(2));
+  retention.Begin(moment_);
+  EXPECT_EQ(retention.Judge(HoursAgo(1000)), Verdict::kExpired);
+  EXPECT_EQ(retention.Judge(HoursAgo(1000)), Verdict::kExpired);
+  EXPECT_EQ(retention.Judge(HoursAgo(1000)), Verdict::kKeep);
+}
+
+}  // namespace
+}  // namespace triad::dledger
