@@ -231,11 +231,10 @@ void Broker::Parts::MakeProcessors() {
     *processor = std::make_unique<Processor>(*context, more...);
     (*processor)->Register(dispatcher.get());
   };
-  info_processor = std::make_unique<InfoProcessor>(*dynamic_config, *info);
-  info_processor->Register(dispatcher.get());
   const std::int64_t memory_bytes = MachineMemoryBytes();
   make(&client_processor);
   make(&group_processor);
+  make(&info_processor, *dynamic_config, *info);
   make(&lock_processor);
   make(&offset_processor, memory_bytes);
   make(&progress_processor);

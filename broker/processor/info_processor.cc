@@ -36,7 +36,14 @@ void InfoProcessor::OnUpdateConfig(const RequestPtr& request, const Reply& reply
         "string2Properties error: " + std::string(wanted.status().message())));
     return;
   }
-  const auto outcome = config_.Update(*wanted, request->client_address);
+  const bool posted = context_.store.node().PostReader(
+      [this, request, reply, wanted = *wanted] { Update(request, reply, wanted); });
+  if (!posted) reply(ResponseOf(request->command, Status::Busy("too many reads wait")));
+}
+
+void InfoProcessor::Update(const RequestPtr& request, const Reply& reply,
+                           const Properties& wanted) {
+  const auto outcome = config_.Update(wanted, request->client_address);
   if (!outcome.ok()) {
     reply(ResponseOf(request->command, outcome.status()));
     return;
