@@ -38,6 +38,7 @@ trap 'rm -rf "$scratch"' EXIT
 timeout "${TRIAD_INTEROP_SECONDS:-170}" "$build/tests/with_cluster" --root "$root" --programs "$build/bin" \
   --set "messageDelayLevel=1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s" -- \
   java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Drocketmq.serialize.type="$header" \
-  -Drocketmq.client.logRoot="$target/logs" -Drocketmq.client.logLevel=ERROR -Duser.home="$scratch" \
+  -Dcom.rocketmq.remoting.client.connect.timeout=15000 -Drocketmq.client.logRoot="$target/logs" \
+  -Drocketmq.client.logLevel=ERROR -Duser.home="$scratch" \
   -Drocketmq.client.localOffsetStoreDir="$scratch" -cp "$target/classes:$(cat "$target/classpath.txt")" \
   triad.Interop {namesrv} "$@"

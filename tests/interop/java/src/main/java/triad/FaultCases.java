@@ -32,17 +32,9 @@ final class FaultCases {
     if (!"DONE".equals(answer)) throw new Support.Failed(what + ": " + answer);
   }
 
-  /** The first calls of a fresh JVM take seconds on a busy machine; they are not what is asked here. */
-  private static void warmUp() throws Exception {
-    DefaultMQProducer producer = Support.producer("warm_up");
-    Support.sendPlain(producer, "JWarmUp" + Support.RUN, 20);
-    producer.shutdown();
-  }
-
   /** Sends while the leader is killed: whatever was acknowledged is read back, in order. */
   static String failover() throws Exception {
     String topic = "JFailover" + Support.RUN;
-    warmUp();
     DefaultMQProducer producer = Support.plainProducer("failover");
     producer.start();
     List<String> acked = new ArrayList<>();
@@ -120,7 +112,6 @@ final class FaultCases {
   static String rollingRestart() throws Exception {
     String topic = "JRolling" + Support.RUN;
     int keys = 16;
-    warmUp();
     DefaultMQProducer producer = Support.plainProducer("rolling");
     producer.start();
     Support.sendByKey(producer, topic, 0, keys, keys);

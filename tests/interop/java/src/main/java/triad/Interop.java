@@ -55,7 +55,7 @@ public final class Interop {
     Support.namesrv = args[0];
     List<String> names = new ArrayList<>(Arrays.asList(args).subList(1, args.length));
     if (names.equals(List.of("all"))) names = new ArrayList<>(CASES.keySet());
-    Support.producer("warm_up").shutdown();  // loads most classes once, not in several cases at a time
+    Support.warmUp();
     ExecutorService pool = Executors.newFixedThreadPool(AT_A_TIME);
     List<Future<Boolean>> running = new ArrayList<>();
     for (String name : names) {

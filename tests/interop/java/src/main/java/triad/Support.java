@@ -52,6 +52,20 @@ final class Support {
     return producer;
   }
 
+  /** The first calls of a fresh JVM take seconds on a busy machine, longer than the client waits: not what is asked here. */
+  static void warmUp() throws Exception {
+    DefaultMQProducer producer = producer("warm_up");
+    boolean sent = waitFor(60, () -> {
+      try {
+        return sendPlain(producer, "JWarmUp" + RUN, 20) == 20;
+      } catch (Exception e) {
+        return false;
+      }
+    });
+    producer.shutdown();
+    if (!sent) throw new Failed("no message could be sent within a minute");
+  }
+
   static DefaultMQPushConsumer consumer(String group, String instance) {
     DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group);
     consumer.setNamesrvAddr(namesrv);
