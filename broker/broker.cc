@@ -161,6 +161,7 @@ Status Broker::Parts::OpenStore() {
   o.appender.max_waiting = static_cast<std::size_t>(config.send_queue_capacity);
   o.node.group = config.dledger_group;
   o.node.self = config.self;
+  o.node.preferred_leader = PeerId(config.preferred_leader_id);
   for (const GroupMember& member : config.members) {
     o.node.peers.push_back({member.id, member.host, member.port});
   }

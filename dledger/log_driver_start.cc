@@ -36,6 +36,7 @@ CoreConfig ConfigFor(const NodeOptions& options) {
   config.heartbeat_ticks = Ticks(options.heartbeat);
   config.election_ticks_min = Ticks(options.election_min);
   config.election_ticks_max = Ticks(options.election_max);
+  config.preferred_leader = options.preferred_leader;
   return config;
 }
 

@@ -109,6 +109,7 @@ struct NodeOptions {
   std::chrono::milliseconds heartbeat{50};
   std::chrono::milliseconds election_min{300};
   std::chrono::milliseconds election_max{600};
+  PeerId preferred_leader;                // offered leadership when it is fit; empty: nobody
   std::vector<PeerId> bootstrap_without;  // the operator's override of the first-start rule
   LogIndex applied;                       // the application's synced state ends here
   RetentionOptions retention;

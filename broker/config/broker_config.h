@@ -50,6 +50,7 @@ struct BrokerConfig {
   std::string dledger_group;  // empty: brokerName
   std::string dledger_peers;
   std::string dledger_self_id;
+  std::string preferred_leader_id;  // empty: nobody
   std::chrono::milliseconds raft_heartbeat{50};
   std::chrono::milliseconds raft_election_timeout{300};  // drawn from 1x..2x of it
 

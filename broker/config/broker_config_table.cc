@@ -71,6 +71,9 @@ void AddGroup(Table* t) {
               {.help = "silence of the leader before an election; drawn anew from 1x to 2x",
                .min = 20,
                .max = 600000});
+  t->Text("preferredLeaderId", &BrokerConfig::preferred_leader_id,
+          {.help = "which of dLegerPeers is offered leadership when it has caught up and been well "
+                   "for 10 s; empty: nobody"});
   constexpr const char* kSeed = "seed spelling of the original's key";
   t->Alias("dLedgerPeers", "dLegerPeers", kSeed);
   t->Alias("dLedgerSelfId", "dLegerSelfId", kSeed);
@@ -315,7 +318,7 @@ void AddNoEffect(Table* t) {
                "popCkStayBufferTimeOut", "popFromRetryProbability", "enableRetryTopicV2",
                "retrieveMessageFromPopRetryTopicV1", "popConsumerKVServiceEnable",
                "serverLoadBalancerEnable", "defaultMessageRequestMode", "defaultPopShareQueueNum",
-               "preferredLeaderId", "enableBatchPush", "isEnableBatchPush"});
+               "enableBatchPush", "isEnableBatchPush"});
   t->NoEffect(
       {"enableControllerMode", "controllerAddr", "syncBrokerMetadataPeriod",
        "checkSyncStateSetPeriod", "syncControllerMetadataPeriod", "controllerHeartBeatTimeoutMills",

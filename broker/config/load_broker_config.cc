@@ -120,10 +120,22 @@ class Loader {
       config().follower_id = member.number + 1;
       if (!config().listen_port_given && SharesItsHost(member)) ChoosePort(member);
     }
+    CheckPreferredLeader();
     if (config().self.empty()) {
       Fault("dLegerSelfId", "\"" + config().dledger_self_id +
                                 "\" is not one of dLegerPeers: " + config().dledger_peers);
     }
+  }
+
+  // Members may come and go while the group runs, so this is no reason not to start.
+  void CheckPreferredLeader() {
+    const std::string& preferred = config().preferred_leader_id;
+    for (const GroupMember& member : config().members) {
+      if (member.id.value() == preferred) return;
+    }
+    if (preferred.empty()) return;
+    loaded_.warnings.push_back("preferredLeaderId: \"" + preferred +
+                               "\" is not one of dLegerPeers: " + config().dledger_peers);
   }
 
   bool SharesItsHost(const GroupMember& self) {

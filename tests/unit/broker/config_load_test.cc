@@ -131,6 +131,17 @@ TEST(BrokerConfigFiles, TwoMembersAreLegalWithAWarning) {
   EXPECT_THAT(Joined(loaded.warnings), HasSubstr("losing either of them stops writes"));
 }
 
+TEST(BrokerConfigFiles, APreferredLeaderThatIsNoMemberIsAWarning) {
+  const std::string file =
+      ReadAll(std::filesystem::path(TRIAD_TEST_DATA) / "spec" / "ok-dledger-n0.conf");
+  const auto member = LoadText(file + "\npreferredLeaderId=n1\n");
+  EXPECT_EQ(Joined(member.warnings), "");
+  EXPECT_EQ(member.config.preferred_leader_id, "n1");
+  const auto stranger = LoadText(file + "\npreferredLeaderId=n9\n");
+  EXPECT_EQ(Joined(stranger.faults), "");
+  EXPECT_THAT(Joined(stranger.warnings), HasSubstr("\"n9\" is not one of dLegerPeers"));
+}
+
 constexpr const char* kSevenKeys =
     "brokerClusterName=DefaultCluster\n"
     "brokerName=RaftBroker\n"
