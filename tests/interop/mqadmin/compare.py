@@ -22,7 +22,7 @@ MASKS = [
     (r"(?i)(cost|spend|rt)[ =:]*\d+ ?(ms)?", r"\1=NUMBER"),
     (r"(?i)(CommitLog ?Offset|physicOffset|physicSize|storeSize)([\"=: ]+)\d+", r"\1\2NUMBER"),
     (r"\b\d+ms\b", "NUMBERms"),
-    (r"\b(true|false) \d+$", r"\1 NUMBER"),
+    (r"\b(true|false)\s+\d+\s*$", r"\1 NUMBER"),
     (r"(#MasterCommitLogMaxOffset|commitLogOffset=)\s*\d+", r"\1 NUMBER"),
     (r"CRC[=:]\s*-?\d+", "CRC"),
     (r"[ \t]+", " "),
@@ -36,6 +36,9 @@ READ_NAMES = """brokerName brokerClusterName brokerId brokerIP1 listenPort names
     transactionCheckInterval enablePropertyFilter traceTopicEnable msgTraceTopicName traceOn slaveReadEnable useTLS
     rocketmqHome kvConfigPath configStorePath orderMessageEnable returnOrderTopicConfigToBroker enableAllTopicList
     enableTopicList deleteTopicWithBrokerRegistration bindAddress scanNotActiveBrokerInterval""".split()
+
+
+PAGE = "# Compatibility\n\nWhat was seen working, as the commands that tried it wrote it down.\n"
 
 
 def masked(text):
@@ -88,9 +91,9 @@ def compare(verb, theirs, ours, explained):
 
 def write_section(root, versions, table):
     path = root / "docs" / "compatibility.md"
-    text = path.read_text() if path.exists() else "# Compatibility\n"
+    text = path.read_text() if path.exists() else PAGE
     section = ["## mqadmin", "",
-               "What the original's `mqadmin` prints of our group, compared with what it prints of the original server",
+               "What the original's `mqadmin` prints of a group of one peer of ours, compared with what it prints of the original server",
                "(5.3.3) with the same content. Addresses, times, sizes, ids and rates are masked; `=`: no other difference.",
                "`+`: only of ours, `-`: only of the original. Made by `tests/interop/mqadmin/run.sh`.", "",
                "| verb | " + " | ".join(versions) + " | why |", "|---" * (len(versions) + 2) + "|"]

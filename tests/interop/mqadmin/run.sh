@@ -44,42 +44,63 @@ trap 'for pid in $pids; do kill "$pid" 2>/dev/null || true; done' EXIT
 free_port() {
   python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
-# start_original: sets theirs to the address of the original's name server, with one broker behind it.
-start_original() {
-  local store port broker_port
-  store=$(mktemp -d "$target/original-XXXXXX")
+# until FILE TEXT: waits until the file has the text, at most two minutes.
+until_said() {
+  for _ in $(seq 120); do
+    grep -q "$2" "$1" && return 0
+    sleep 1
+  done
+  cat "$1"
+  return 1
+}
+# start WHOSE: a name server and one broker; sets address to the name server's.
+start() {
+  local store port
+  store=$(mktemp -d "$target/$1-XXXXXX")
   port=$(free_port)
-  broker_port=$(free_port)
-  printf 'listenPort=%s\nrocketmqHome=%s\n' "$port" "$ROCKETMQ_HOME" >"$store/namesrv.conf"
+  address=127.0.0.1:$port
+  cat >"$store/namesrv.conf" <<CONF
+listenPort=$port
+kvConfigPath=$store/kv.json
+configStorePath=$store/namesrv.properties
+CONF
   cat >"$store/broker.conf" <<CONF
 brokerClusterName=DefaultCluster
 brokerName=RaftNode00
 brokerIP1=127.0.0.1
-brokerIP2=127.0.0.1
-listenPort=$broker_port
-namesrvAddr=127.0.0.1:$port
+listenPort=$(free_port)
+namesrvAddr=$address
 storePathRootDir=$store/store
-storePathCommitLog=$store/store/commitlog
 mappedFileSizeCommitLog=16777216
-diskMaxUsedSpaceRatio=95
 traceTopicEnable=true
-enableControllerMode=false
 CONF
-  # shellcheck disable=SC2086  # a list of options
-  java $quiet -Xmx256m -cp "$server_path" org.apache.rocketmq.namesrv.NamesrvStartup -c "$store/namesrv.conf" \
-    >"$store/namesrv.out" 2>&1 &
-  pids="$pids $!"
-  # shellcheck disable=SC2086
-  java $quiet -Xmx768m -XX:MaxDirectMemorySize=512m -Drocketmq.broker.diskSpaceWarningLevelRatio=0.99 \
-    -cp "$server_path" org.apache.rocketmq.broker.BrokerStartup -c "$store/broker.conf" >"$store/broker.out" 2>&1 &
-  pids="$pids $!"
-  theirs=127.0.0.1:$port
-  for _ in $(seq 120); do
-    grep -q "boot success" "$store/broker.out" && return 0
-    read -rt 1 <> <(:) || true
+  touch "$store/broker.out"
+  if [ "$1" = ours ]; then
+    echo "diskSpaceFreeFloorBytes=0" >>"$store/broker.conf"
+    "$build/bin/triad-namesrv" -c "$store/namesrv.conf" >"$store/namesrv.out" 2>&1 &
+    pids="$pids $!"
+    "$build/bin/triad-broker" -c "$store/broker.conf" >"$store/broker.out" 2>&1 &
+    pids="$pids $!"
+  else
+    echo "rocketmqHome=$ROCKETMQ_HOME" >>"$store/namesrv.conf"
+    printf 'storePathCommitLog=%s\ndiskMaxUsedSpaceRatio=95\n' "$store/store/commitlog" >>"$store/broker.conf"
+    # shellcheck disable=SC2086  # a list of options
+    java $quiet -Xmx256m -cp "$server_path" org.apache.rocketmq.namesrv.NamesrvStartup -c "$store/namesrv.conf" \
+      >"$store/namesrv.out" 2>&1 &
+    pids="$pids $!"
+    # shellcheck disable=SC2086
+    java $quiet -Xmx768m -XX:MaxDirectMemorySize=512m -Drocketmq.broker.diskSpaceWarningLevelRatio=0.99 \
+      -cp "$server_path" org.apache.rocketmq.broker.BrokerStartup -c "$store/broker.conf" >"$store/broker.out" 2>&1 &
+    pids="$pids $!"
+  fi
+  until_said "$store/broker.out" "boot success"
+}
+stop() {
+  for pid in $pids; do
+    kill "$pid" 2>/dev/null || true
+    wait "$pid" 2>/dev/null || true
   done
-  cat "$store/namesrv.out" "$store/broker.out"
-  return 1
+  pids=""
 }
 
 status=0
@@ -92,15 +113,13 @@ for version in $versions; do
   mkdir -p "$classes"
   javac -nowarn -cp "$tools" -d "$classes" "$here"/src/main/java/triad/*.java
   run="java $quiet -Xmx256m -cp $classes:$tools triad.RunVerbs"
-  start_original
-  rm -rf "$target/theirs-$version" "$target/ours-$version"
-  # shellcheck disable=SC2086
-  (cd "$target" && timeout 600 $run "$theirs" "$here/verbs.txt" "$target/theirs-$version")
-  for pid in $pids; do kill "$pid" 2>/dev/null || true; done
-  pids=""
-  # shellcheck disable=SC2086
-  (cd "$target" && timeout 600 "$build/tests/with_cluster" --root "$root" --programs "$build/bin" --set traceTopicEnable=true -- \
-    $run {namesrv} "$here/verbs.txt" "$target/ours-$version")
+  for whose in theirs ours; do
+    start $whose
+    rm -rf "$target/$whose-$version"
+    # shellcheck disable=SC2086
+    (cd "$target" && timeout 900 $run "$address" "$here/verbs.txt" "$target/$whose-$version")
+    stop
+  done
 done
 # shellcheck disable=SC2086
 python3 "$here/compare.py" "$root" "$target" $versions || status=$?
