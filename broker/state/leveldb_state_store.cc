@@ -13,6 +13,7 @@ constexpr std::size_t kCacheBytes = 1u << 20;  // records are only read at the s
 // skip at recovery is missed (replicated_state.cc).
 constexpr std::size_t kWriteBufferBytes = 1u << 20;
 constexpr int kOpenFilesMax = 64;
+constexpr std::uint64_t kRoomBytes = 8u << 20;  // for a batch and the compaction it may start
 
 Status FromLevelDb(const leveldb::Status& status, const std::string& dir) {
   if (status.ok()) return Status::Ok();
@@ -43,7 +44,13 @@ class LevelDbStateStore final : public StateStore {
     return FromLevelDb(it->status(), dir_);
   }
 
+  // Refuses before LevelDB meets a full disk: it would leave half a record in its log.
   Status Write(const StateBatch& batch) override {
+    const Result<Space> space = PosixFileSystem().GetSpace(dir_);
+    if (space.ok() && space->available_bytes < kRoomBytes) {
+      return Status::NoSpace(dir_ + ": " + std::to_string(space->available_bytes) +
+                             " bytes free, " + std::to_string(kRoomBytes) + " are needed");
+    }
     leveldb::WriteBatch changes;
     for (const auto& [key, value] : batch.puts) changes.Put(key, value);
     for (const std::string& key : batch.deletes) changes.Delete(key);

@@ -90,28 +90,41 @@ void StoreFlusher::Tick() {
   const bool flush_due = bytes_since_flush_ >= policy_.state_bytes ||
                          now - state_flushed_at_ >= policy_.state_interval;
   if (!flush_due || (!state_->dirty() && !to_be_saved_.has_value())) return;
-  DieIfFailed(queues_->WriteOut(), "the consume queues");
-  FlushState();
+  state_flushed_at_ = now;
+  if (Wrote(queues_->WriteOut(), "the consume queues")) WriteState();
+}
+
+bool StoreFlusher::Wrote(const Status& status, const char* what) {
+  if (status.code() != StatusCode::kNoSpace) {
+    DieIfFailed(status, what);
+    if (waits_for_room_) LOG(INFO) << "there is room on the disk again, " << what << " are written";
+    waits_for_room_ = false;
+    return true;
+  }
+  LOG_IF(ERROR, !waits_for_room_) << what << " wait for room on the disk: " << status
+                                  << ". Nothing is lost, it is in the log; free space";
+  waits_for_room_ = true;
+  return false;
 }
 
 void StoreFlusher::FlushAll() {
   FinishSync(true);
   keys_->Seal();
   if (state_->applied_index() != last_checkpoint_) {
-    StartSync();
+    if (!StartSync()) return;
     FinishSync(true);
   }
-  if (state_->dirty() || to_be_saved_.has_value()) FlushState();
+  if (state_->dirty() || to_be_saved_.has_value()) WriteState();
 }
 
-void StoreFlusher::StartSync() {
+bool StoreFlusher::StartSync() {
+  queues_synced_at_ = clock_.MonoNow();
   Result<std::function<Status()>> sync = queues_->PrepareSync();
-  DieIfFailed(sync.status(), "the consume queues");
+  if (!Wrote(sync.status(), "the consume queues")) return false;
   KeyIndex::PendingSync keys = keys_->PrepareSync();
   in_making_ = Checkpoints{{state_->applied_index(), state_->applied_position()}, keys.synced};
   last_checkpoint_ = state_->applied_index();
   bytes_since_sync_ = 0;
-  queues_synced_at_ = clock_.MonoNow();
   {
     const std::lock_guard hold(mutex_);
     CHECK(sync_ == nullptr);
@@ -122,6 +135,7 @@ void StoreFlusher::StartSync() {
     running_ = true;
   }
   changed_.notify_all();
+  return true;
 }
 
 void StoreFlusher::FinishSync(bool wait) {
@@ -138,15 +152,22 @@ void StoreFlusher::FinishSync(bool wait) {
 }
 
 void StoreFlusher::FlushState() {
+  if (WriteState()) return;
+  LOG(FATAL) << "the disk has no room for what a deletion rests on. Free space, then start again: "
+                "nothing acknowledged is lost, it is in the log.";
+}
+
+bool StoreFlusher::WriteState() {
   std::vector<std::pair<std::string, std::string>> extra;
   if (to_be_saved_.has_value()) {
     extra.emplace_back(kCheckpointName, EncodeCheckpoint(to_be_saved_->queues));
     extra.emplace_back(kKeyRunName, std::to_string(to_be_saved_->key_run));
   }
-  DieIfFailed(state_->Flush(extra), "the replicated state");
+  if (!Wrote(state_->Flush(extra), "topics, groups, offsets and locks")) return false;
   to_be_saved_.reset();
   bytes_since_flush_ = 0;
   state_flushed_at_ = clock_.MonoNow();
+  return true;
 }
 
 void StoreFlusher::RunSyncs() {

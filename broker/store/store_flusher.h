@@ -4,7 +4,8 @@
 // derived stores: synced in the background (a thread of its own), and the checkpoint that says so
 // goes into the next state batch, so that a checkpoint is never ahead of what it promises.
 // Owner: the apply thread. A write or sync that fails ends the process: what it would have made
-// durable is unknown, and a restart rebuilds it from the log.
+// durable is unknown, and a restart rebuilds it from the log. A full disk is not such a failure:
+// what is to be written stays in memory and in the log, and is tried again.
 
 #pragma once
 
@@ -52,14 +53,17 @@ class StoreFlusher {
   void NoteEntry(std::uint64_t bytes);
   // Does what is due.
   void Tick();
-  // The state, now.
+  // The state, now; a full disk ends the process.
   void FlushState();
   // Everything, now; waits for a sync that runs.
   void FlushAll();
 
  private:
   void RunSyncs();
-  void StartSync();
+  // False: no room on the disk; later. Every other failure ends the process.
+  bool Wrote(const Status& status, const char* what);
+  bool StartSync();
+  bool WriteState();
   void FinishSync(bool wait);
   struct Checkpoints {
     QueueCheckpoint queues;
@@ -75,6 +79,7 @@ class StoreFlusher {
   // Apply thread only.
   TimePoint state_flushed_at_;
   TimePoint queues_synced_at_;
+  bool waits_for_room_ = false;
   std::uint64_t bytes_since_flush_ = 0;
   std::uint64_t bytes_since_sync_ = 0;
   LogIndex last_checkpoint_;                // made or in the making
