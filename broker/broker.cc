@@ -56,6 +56,18 @@ std::size_t ConnectionThreads(const BrokerConfig& config) {
   return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 4);
 }
 
+dledger::RetentionOptions RetentionOf(const BrokerConfig& config) {
+  dledger::RetentionOptions retention;
+  retention.age = std::chrono::hours(config.file_reserved_hours);
+  const Result<std::vector<int>> hours = ParseHours(config.delete_when);
+  if (hours.ok()) retention.hours = hours.value();  // the table has checked it
+  retention.expired_percent = config.disk_max_used_percent;
+  retention.forced_percent = config.clean_forcibly ? config.disk_forced_percent : 0;
+  retention.free_floor_bytes = static_cast<std::uint64_t>(config.disk_free_floor_bytes);
+  retention.interval = config.clean_interval;
+  return retention;
+}
+
 }  // namespace
 
 struct Broker::Parts {
@@ -174,6 +186,8 @@ Status Broker::Parts::OpenStore() {
   o.node.election_min = config.raft_election_timeout;
   o.node.election_max = config.raft_election_timeout * 2;
   o.node.bootstrap_without = options.bootstrap_without;
+  o.node.retention = RetentionOf(config);
+  o.node.snapshot_bytes_per_second = static_cast<std::uint64_t>(config.snapshot_bytes_per_second);
   MessageStore::Listener listener;
   listener.on_arrival = [this](const TopicQueue& queue, QueueOffset max) {
     if (!wired) return;

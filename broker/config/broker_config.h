@@ -62,6 +62,10 @@ struct BrokerConfig {
   std::int32_t file_reserved_hours = 72;
   std::string delete_when = "04";
   std::int32_t disk_max_used_percent = 75;
+  bool clean_forcibly = true;
+  std::int32_t disk_forced_percent = 85;
+  std::chrono::milliseconds clean_interval{10000};
+  std::int64_t snapshot_bytes_per_second = 32LL << 20;
   std::int32_t disk_warning_percent = 90;
   std::int64_t disk_free_floor_bytes = 8LL << 30;
   std::int64_t cache_bytes = 64LL << 20;
@@ -133,6 +137,9 @@ LoadedBrokerConfig LoadBrokerConfig(const BrokerConfigSource& source);
 
 // "n0-host:port;..." Errors: kInvalidArgument showing the offending item and the form.
 Result<std::vector<GroupMember>> ParseGroupMembers(const std::string& text);
+
+// "04" or "04;16": hours of the day. Errors: kInvalidArgument.
+Result<std::vector<int>> ParseHours(const std::string& text);
 
 // "1s 5s 10s ..." to milliseconds, level 1 first. Errors: kInvalidArgument.
 Result<std::vector<std::int64_t>> ParseDelayLevels(const std::string& text);

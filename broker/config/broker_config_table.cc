@@ -97,18 +97,35 @@ void AddStore(Table* t) {
                "ASYNC_FLUSH: when a majority has written it (the original's default)",
        .important = true});
   t->Int("fileReservedTime", &BrokerConfig::file_reserved_hours,
-         {.help =
-              "checked; this version deletes no messages (a full disk refuses new ones, see below)",
+         {.help = "messages older than this are deleted, by whole segments of the log",
           .min = 1,
           .max = 1000000,
           .unit = "hours"});
   t->Text("deleteWhen", &BrokerConfig::delete_when,
-          {.help = "checked; this version deletes no messages"});
+          {.help = "hours of the day in which old messages are deleted, like 04 or 04;16",
+           .check = [](const std::string& text) -> std::string {
+             return ParseHours(text).ok() ? "" : "hours of the day like 04 or 04;16";
+           }});
   t->Int("diskMaxUsedSpaceRatio", &BrokerConfig::disk_max_used_percent,
-         {.help = "checked; this version deletes no messages",
+         {.help = "use of the disk from which on old messages are deleted at any hour",
           .min = 10,
           .max = 95,
           .unit = "percent"});
+  t->Bool("cleanFileForciblyEnable", &BrokerConfig::clean_forcibly,
+          {.help = "delete the oldest messages, whatever their age, when the disk is nearly full"});
+  t->Int("diskSpaceCleanForciblyRatio", &BrokerConfig::disk_forced_percent,
+         {.help = "use of the disk that counts as nearly full, unless diskSpaceFreeFloorBytes are "
+                  "free",
+          .min = 1,
+          .max = 99,
+          .unit = "percent"});
+  t->Duration(
+      "cleanResourceInterval", &BrokerConfig::clean_interval,
+      {.help = "how often the broker looks for messages to delete", .min = 10, .max = 3600000});
+  t->Int("snapshotBytesPerSecond", &BrokerConfig::snapshot_bytes_per_second,
+         {.help = "the leader sends its state no faster to peers that need it",
+          .min = 1 << 16,
+          .unit = "bytes"});
   t->Int("diskSpaceWarningLevelRatio", &BrokerConfig::disk_warning_percent,
          {.help = "use of the disk above which messages are refused, unless "
                   "diskSpaceFreeFloorBytes are free",
@@ -250,14 +267,11 @@ void AddNoEffect(Table* t) {
                "minInSyncReplicas",
                "allAckInSyncStateSet",
                "enableAutoInSyncReplicas",
-               "cleanFileForciblyEnable",
-               "diskSpaceCleanForciblyRatio",
                "deleteCommitLogFilesInterval",
                "deleteConsumeQueueFilesInterval",
                "destroyMapedFileIntervalForcibly",
                "redeleteHangedFileInterval",
                "deleteFileBatchMax",
-               "cleanResourceInterval",
                "offsetCheckInSlave",
                "duplicationEnable"});
   t->NoEffect({"rejectTransactionMessage",  "rejectPullConsumerEnable",

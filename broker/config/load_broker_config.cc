@@ -208,6 +208,22 @@ std::string BrokerConfig::FullClientAddress() const {
   return (v6 ? "[" + broker_ip1 + "]" : broker_ip1) + ":" + std::to_string(listen_port);
 }
 
+Result<std::vector<int>> ParseHours(const std::string& text) {
+  std::vector<int> hours;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const auto end = std::min(text.find(';', begin), text.size());
+    const std::string item = text.substr(begin, end - begin);
+    begin = end + 1;
+    int hour = -1;
+    const auto [stop, error] = std::from_chars(item.data(), item.data() + item.size(), hour);
+    if (error != std::errc() || stop != item.data() + item.size() || hour < 0 || hour > 23) {
+      return Status::InvalidArgument("\"" + item + "\" is no hour of the day");
+    }
+    hours.push_back(hour);
+  }
+  return hours;
+}
+
 Result<std::vector<std::int64_t>> ParseDelayLevels(const std::string& text) {
   std::vector<std::int64_t> levels;
   for (std::size_t begin = 0; begin < text.size();) {

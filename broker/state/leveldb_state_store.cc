@@ -26,6 +26,30 @@ Status FromLevelDb(const leveldb::Status& status, const std::string& dir) {
   return Status::IoError(text);
 }
 
+// An iterator of LevelDB sees the moment of its making.
+class LevelDbRecords final : public StateRecords {
+ public:
+  LevelDbRecords(std::string dir, std::unique_ptr<leveldb::Iterator> it)
+      : dir_(std::move(dir)), it_(std::move(it)) {
+    it_->SeekToFirst();
+  }
+
+  bool Next(std::string_view* key, std::string_view* value) override {
+    if (started_ && it_->Valid()) it_->Next();
+    started_ = true;
+    if (!it_->Valid()) return false;
+    *key = {it_->key().data(), it_->key().size()};
+    *value = {it_->value().data(), it_->value().size()};
+    return true;
+  }
+  Status status() const override { return FromLevelDb(it_->status(), dir_); }
+
+ private:
+  const std::string dir_;
+  const std::unique_ptr<leveldb::Iterator> it_;
+  bool started_ = false;
+};
+
 class LevelDbStateStore final : public StateStore {
  public:
   LevelDbStateStore(std::string dir, std::unique_ptr<leveldb::Cache> cache,
@@ -34,14 +58,20 @@ class LevelDbStateStore final : public StateStore {
 
   Status ForEach(
       const std::function<void(std::string_view key, std::string_view value)>& visit) override {
+    const auto records = NewImage();
+    if (!records.ok()) return records.status();
+    std::string_view key;
+    std::string_view value;
+    while (records.value()->Next(&key, &value)) visit(key, value);
+    return records.value()->status();
+  }
+
+  Result<std::unique_ptr<StateRecords>> NewImage() override {
     leveldb::ReadOptions options;
     options.verify_checksums = true;
     options.fill_cache = false;
-    const std::unique_ptr<leveldb::Iterator> it(db_->NewIterator(options));
-    for (it->SeekToFirst(); it->Valid(); it->Next()) {
-      visit({it->key().data(), it->key().size()}, {it->value().data(), it->value().size()});
-    }
-    return FromLevelDb(it->status(), dir_);
+    return std::unique_ptr<StateRecords>(std::make_unique<LevelDbRecords>(
+        dir_, std::unique_ptr<leveldb::Iterator>(db_->NewIterator(options))));
   }
 
   // Refuses before LevelDB meets a full disk: it would leave half a record in its log.

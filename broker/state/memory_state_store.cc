@@ -79,6 +79,24 @@ Result<std::size_t> Replay(std::string_view journal, Records* records) {
   return at;
 }
 
+class RecordsCopy final : public StateRecords {
+ public:
+  explicit RecordsCopy(Records records) : records_(std::move(records)), next_(records_.begin()) {}
+
+  bool Next(std::string_view* key, std::string_view* value) override {
+    if (next_ == records_.end()) return false;
+    *key = next_->first;
+    *value = next_->second;
+    ++next_;
+    return true;
+  }
+  Status status() const override { return Status::Ok(); }
+
+ private:
+  const Records records_;
+  Records::const_iterator next_;
+};
+
 class MemoryStateStore final : public StateStore {
  public:
   MemoryStateStore(FileSystem& fs, std::string dir) : fs_(fs), dir_(std::move(dir)) {}
@@ -98,6 +116,10 @@ class MemoryStateStore final : public StateStore {
       const std::function<void(std::string_view key, std::string_view value)>& visit) override {
     for (const auto& [key, value] : records_) visit(key, value);
     return Status::Ok();
+  }
+
+  Result<std::unique_ptr<StateRecords>> NewImage() override {
+    return std::unique_ptr<StateRecords>(std::make_unique<RecordsCopy>(records_));
   }
 
   Status Write(const StateBatch& batch) override {

@@ -134,6 +134,11 @@ class ReplicatedState {
   // One synced batch. Extra records (checkpoints of derived stores) go with it.
   Status Flush(const std::vector<std::pair<std::string, std::string>>& extra);
   std::optional<std::string> LoadedExtra(std::string_view key) const;  // as of Load
+  // What is durable (flushed_index()), for another peer.
+  Result<std::unique_ptr<StateRecords>> NewImage() const;
+  // Another peer's image takes the place of everything, in one synced batch. Errors: kCorruption
+  // (nothing was changed), and those of the store, after which nothing is certain.
+  Status Install(const std::vector<std::pair<std::string, std::string>>& records);
 
   // ---- any thread ----
   LogIndex applied_index() const;

@@ -142,6 +142,70 @@ Status ReplicatedState::Tables::LoadTyped(std::string_view key, std::string_view
   return Status::Corruption("state: a record of an unknown kind");
 }
 
+// ---- Install ------------------------------------------------------------------------------------
+
+namespace {
+
+// A StateStore that holds an image, to be loaded from.
+class ImageStore final : public StateStore {
+ public:
+  explicit ImageStore(const std::vector<std::pair<std::string, std::string>>& records)
+      : records_(records) {}
+  Status ForEach(
+      const std::function<void(std::string_view key, std::string_view value)>& visit) override {
+    for (const auto& [key, value] : records_) visit(key, value);
+    return Status::Ok();
+  }
+  Result<std::unique_ptr<StateRecords>> NewImage() override {
+    return Status::Unsupported("an image of an image");
+  }
+  Status Write(const StateBatch&) override {
+    return Status::Unsupported("an image is not written to");
+  }
+
+ private:
+  const std::vector<std::pair<std::string, std::string>>& records_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<StateRecords>> ReplicatedState::NewImage() const {
+  return tables_->store->NewImage();
+}
+
+void ReplicatedState::Tables::TakeContent(Tables* from) {
+  topics = std::move(from->topics);
+  groups = std::move(from->groups);
+  offsets = std::move(from->offsets);
+  locks = std::move(from->locks);
+  next_offsets = std::move(from->next_offsets);
+  delays = std::move(from->delays);
+  send_backs = std::move(from->send_backs);
+  send_back_order = std::move(from->send_back_order);
+  delay_levels = std::move(from->delay_levels);
+  applied = from->applied;
+  flushed_index = from->flushed_index;
+  loaded_extras = std::move(from->loaded_extras);
+  dirty = Dirty();
+}
+
+Status ReplicatedState::Install(const std::vector<std::pair<std::string, std::string>>& records) {
+  ReplicatedState image(std::make_unique<ImageStore>(records));
+  TRIAD_RETURN_IF_ERROR(image.Load());
+  StateBatch batch;
+  std::set<std::string_view> kept;
+  for (const auto& [key, value] : records) kept.insert(key);
+  TRIAD_RETURN_IF_ERROR(
+      tables_->store->ForEach([&](std::string_view key, std::string_view /*value*/) {
+        if (!kept.contains(key)) batch.deletes.emplace_back(key);
+      }));
+  batch.puts = records;
+  TRIAD_RETURN_IF_ERROR(tables_->store->Write(batch));
+  const std::unique_lock hold(tables_->mutex);
+  tables_->TakeContent(image.tables_.get());
+  return Status::Ok();
+}
+
 // ---- Flush --------------------------------------------------------------------------------------
 
 void ReplicatedState::Tables::CollectDirty(StateBatch* batch) const {

@@ -63,7 +63,8 @@ struct ReplicatedState::Tables {
   void DropTopicData(const Topic& topic);
   void ExpireSendBacks(std::int64_t now_ms);
 
-  // ---- parts of Load and Flush ----
+  // ---- parts of Load, Flush and Install ----
+  void TakeContent(Tables* from);  // all that Load fills
   Status LoadRecord(std::string_view key, std::string_view value);
   Status LoadTyped(std::string_view key, std::string_view value);
   Status CheckFlushRecords(const std::set<std::uint64_t>& numbers, bool any_record) const;

@@ -23,12 +23,23 @@ struct StateBatch {
   std::vector<std::string> deletes;
 };
 
+// All records of one moment, in key order. May be used on another thread than the store's owner.
+class StateRecords {
+ public:
+  virtual ~StateRecords() = default;
+  // False at the end, and on an error. The views hold until the next call.
+  virtual bool Next(std::string_view* key, std::string_view* value) = 0;
+  virtual Status status() const = 0;
+};
+
 class StateStore {
  public:
   virtual ~StateStore() = default;
   // Calls `visit` for every record in key order.
   virtual Status ForEach(
       const std::function<void(std::string_view key, std::string_view value)>& visit) = 0;
+  // As of now, whatever is written later. Gone before the store is.
+  virtual Result<std::unique_ptr<StateRecords>> NewImage() = 0;
   // All or nothing, durable on return.
   virtual Status Write(const StateBatch& batch) = 0;
 };

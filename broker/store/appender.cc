@@ -394,6 +394,26 @@ std::vector<Answer> Appender::Shared::TakeFates(LogIndex index, Term applied_ter
   return answers;
 }
 
+void Appender::OnSkipped(LogIndex upto) {
+  std::vector<Answer> answers;
+  {
+    const std::lock_guard hold(shared_->mutex);
+    // Indexes do not ascend here: a leader that was elected again may have built at an old one.
+    for (Flight& flight : shared_->flights) {
+      if (flight.index > upto) continue;
+      for (Waiter& waiter : flight.waiters) {
+        if (waiter.done == nullptr) continue;
+        --shared_->unanswered;
+        AppendOutcome outcome = Failure(Status::TimedOut("this peer took over another's state"));
+        outcome.term = flight.term;
+        answers.push_back({std::move(waiter.done), std::move(outcome)});
+      }
+    }
+    std::erase_if(shared_->flights, [upto](const Flight& flight) { return flight.index <= upto; });
+  }
+  Send(std::move(answers));
+}
+
 void Appender::ExpireWaiters() {
   std::vector<Answer> answers;
   {

@@ -78,6 +78,9 @@ class Appender {
   // ---- apply thread ----
   // The entry at `index` was applied with `term`.
   void OnApplied(LogIndex index, Term term, const ReplicatedState::CommandResult& command);
+  // The state was replaced by one that holds the entries up to `upto`: what became of those that
+  // were built here is not known (kTimedOut).
+  void OnSkipped(LogIndex upto);
   // Answers what is past its deadline. Cheap when nothing is.
   void ExpireWaiters();
 

@@ -70,10 +70,26 @@ Status ConsumeQueue::Recover(PhysicalOffset checkpoint) {
     if (const std::optional<std::int64_t> first = FirstUnitOf(entry)) files_.push_back(*first);
   }
   std::sort(files_.begin(), files_.end());
+  if (files_.size() == 1 && checkpoint > PhysicalOffset(0)) {
+    const Result<bool> is_empty = IsEmptyFile(files_.front());
+    if (!is_empty.ok()) return is_empty.status();
+    if (is_empty.value()) {  // StartEmpty, or a first file whose units were lost: they come again
+      min_ = max_ = written_ = ring_begin_ = files_.front();
+      return Status::Ok();
+    }
+  }
   TRIAD_RETURN_IF_ERROR(FindCutFile(checkpoint));
   if (files_.empty()) return Status::Ok();
   TRIAD_RETURN_IF_ERROR(CheckFiles());
   return CutLastFile(checkpoint);
+}
+
+Result<bool> ConsumeQueue::IsEmptyFile(std::int64_t first_unit) const {
+  const Result<std::unique_ptr<File>> file = fs_.Open(PathOf(first_unit), {.read_only = true});
+  if (!file.ok()) return file.status();
+  const Result<std::uint64_t> size = file.value()->Size();
+  if (!size.ok()) return size.status();
+  return size.value() == 0;
 }
 
 // Removes files from the end until one begins in front of the checkpoint. A file's first unit is
@@ -209,6 +225,20 @@ Status ConsumeQueue::WriteOut(Unsynced* unsynced) {
   return Status::Ok();
 }
 
+Status ConsumeQueue::StartEmpty(QueueOffset offset, Unsynced* unsynced) {
+  CHECK(empty());
+  const std::string path = PathOf(offset.value());
+  TRIAD_RETURN_IF_ERROR(fs_.CreateDirs(dir_));
+  const Result<std::unique_ptr<File>> file = fs_.Open(path, {.create = true});
+  if (!file.ok()) return file.status();
+  unsynced->files.insert(path);
+  unsynced->dirs.insert(dir_);
+  const std::lock_guard hold(mutex_);
+  files_.push_back(offset.value());
+  min_ = max_ = written_ = ring_begin_ = offset.value();
+  return Status::Ok();
+}
+
 // The first unit whose message begins at or behind `begin`; max_ when there is none.
 Result<std::int64_t> ConsumeQueue::FirstAtOrBehind(PhysicalOffset begin) const {
   std::int64_t low = min_;
@@ -228,8 +258,14 @@ Result<std::int64_t> ConsumeQueue::FirstAtOrBehind(PhysicalOffset begin) const {
 }
 
 Status ConsumeQueue::SetLogBegin(PhysicalOffset begin) {
+  if (min_position_ && *min_position_ >= begin) return Status::Ok();
   const Result<std::int64_t> first = FirstAtOrBehind(begin);
   if (!first.ok()) return first.status();
+  min_position_.reset();
+  if (first.value() < max_) {
+    const Result<std::vector<QueueUnit>> unit = Read(QueueOffset{first.value()}, 1);
+    if (unit.ok() && !unit.value().empty()) min_position_ = unit.value().front().position;
+  }
   std::vector<std::int64_t> dropped;
   {
     const std::lock_guard hold(mutex_);

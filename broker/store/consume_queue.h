@@ -53,6 +53,8 @@ class ConsumeQueue {
   // False: the ring is full of units that are not in files; WriteOut, then repeat.
   bool Append(QueueOffset offset, const QueueUnit& unit);
   Status WriteOut(Unsynced* unsynced);
+  // An empty queue continues at `offset`: an empty file of that name says so.
+  Status StartEmpty(QueueOffset offset, Unsynced* unsynced);
   Status SetLogBegin(PhysicalOffset begin);
   // Gives memory back when nothing was appended since the last call.
   void ShrinkWhenIdle();
@@ -70,6 +72,7 @@ class ConsumeQueue {
   Result<QueueUnit> ReadOneFrom(std::int64_t first_unit, std::int64_t offset) const;
   Status FindCutFile(PhysicalOffset checkpoint);
   Status CutLastFile(PhysicalOffset checkpoint);
+  Result<bool> IsEmptyFile(std::int64_t first_unit) const;
   Status CheckFiles() const;
   Result<std::int64_t> FirstAtOrBehind(PhysicalOffset begin) const;
   bool in_ring(std::int64_t offset) const { return offset >= ring_begin_ && offset < max_; }
@@ -84,7 +87,8 @@ class ConsumeQueue {
   FileSystem& fs_;
   const std::string dir_;
   RingBudget* const budget_;
-  bool appended_ = false;  // apply thread: since the last ShrinkWhenIdle
+  bool appended_ = false;                       // apply thread: since the last ShrinkWhenIdle
+  std::optional<PhysicalOffset> min_position_;  // apply thread: of the unit at min_, if known
 
   mutable std::mutex mutex_;  // for all below; the apply thread alone changes them
   std::int64_t min_ = 0;

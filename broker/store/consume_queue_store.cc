@@ -128,6 +128,10 @@ class FileConsumeQueueStore final : public ConsumeQueueStore {
     to_write_.push_back(&queue);
   }
 
+  Status StartEmpty(const TopicQueue& key, QueueOffset next) override {
+    return FindOrAdd(key).StartEmpty(next, &unsynced_);
+  }
+
   void DeleteTopic(const Topic& topic) override {
     for (auto& [key, queue] : queues_) {
       if (key.topic != topic) continue;
@@ -149,6 +153,19 @@ class FileConsumeQueueStore final : public ConsumeQueueStore {
                  << ". Check the disk and the permissions of " << dir_ << ", then start again.";
     }
     unsynced_.dirs.insert(dir_);
+  }
+
+  Status Clear() override {
+    for (auto& [key, queue] : queues_) queue->ReturnBudget();
+    to_write_.clear();
+    behind_begin_.clear();
+    unsynced_ = {};
+    {
+      const std::unique_lock hold(mutex_);
+      queues_.clear();
+    }
+    TRIAD_RETURN_IF_ERROR(RemoveTree(fs_, dir_));
+    return fs_.CreateDirs(dir_);
   }
 
   Status WriteOut() override {
@@ -181,7 +198,24 @@ class FileConsumeQueueStore final : public ConsumeQueueStore {
 
   Status SetLogBegin(PhysicalOffset begin) override {
     for (auto& [key, queue] : queues_) TRIAD_RETURN_IF_ERROR(queue->SetLogBegin(begin));
+    stepping_begin_ = begin;
+    behind_begin_.clear();
     return Status::Ok();
+  }
+
+  Result<bool> StepLogBegin(PhysicalOffset begin, std::size_t max_queues) override {
+    if (begin != stepping_begin_) {
+      stepping_begin_ = begin;
+      behind_begin_.clear();
+      for (const auto& [key, queue] : queues_) behind_begin_.push_back(key);
+    }
+    for (; max_queues > 0 && !behind_begin_.empty(); --max_queues) {
+      const auto found = queues_.find(behind_begin_.back());
+      behind_begin_.pop_back();
+      if (found == queues_.end()) continue;  // its topic was deleted meanwhile
+      TRIAD_RETURN_IF_ERROR(found->second->SetLogBegin(begin));
+    }
+    return behind_begin_.empty();
   }
 
   std::optional<QueueRange> Range(const TopicQueue& key) const override {
@@ -250,6 +284,8 @@ class FileConsumeQueueStore final : public ConsumeQueueStore {
   RingBudget budget_;
   Unsynced unsynced_;
   std::vector<ConsumeQueue*> to_write_;
+  PhysicalOffset stepping_begin_;
+  std::vector<TopicQueue> behind_begin_;  // queues that do not follow stepping_begin_ yet
   std::uint64_t deletions_ = 0;
 };
 

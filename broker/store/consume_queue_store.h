@@ -47,7 +47,12 @@ class ConsumeQueueStore {
   // Units of one queue come in order. A unit below max (replay) is ignored; a gap is a programmer's
   // mistake, except that an empty queue may start anywhere (`offset` becomes its min).
   virtual void Append(const TopicQueue& queue, QueueOffset offset, const QueueUnit& unit) = 0;
+  // A queue that is not here, but was written once: its messages have all expired, it continues at
+  // `next`.
+  virtual Status StartEmpty(const TopicQueue& queue, QueueOffset next) = 0;
   virtual void DeleteTopic(const Topic& topic) = 0;
+  // Another log took the place of this one: every queue goes, with its files.
+  virtual Status Clear() = 0;
   virtual Status WriteOut() = 0;  // buffered units to files, unsynced; bounded memory
   virtual Status SyncAll() = 0;   // then everything appended so far is in front of a checkpoint
   // SyncAll in two steps, so that the apply thread need not wait for the disk: writes out, and
@@ -56,6 +61,8 @@ class ConsumeQueueStore {
   virtual Result<std::function<Status()>> PrepareSync() = 0;
   // Retention: units of messages in front of `begin` are gone; min follows.
   virtual Status SetLogBegin(PhysicalOffset begin) = 0;
+  // The same in steps of so many queues, so that nobody waits long. True: all follow now.
+  virtual Result<bool> StepLogBegin(PhysicalOffset begin, std::size_t max_queues) = 0;
 
   // ---- any thread ----
   virtual std::optional<QueueRange> Range(

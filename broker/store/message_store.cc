@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <thread>
 #include <utility>
 
 #include "broker/store/entry_dispatcher.h"
+#include "broker/store/message_locator.h"
+#include "broker/store/state_transfer.h"
 #include "broker/store/store_flusher.h"
 #include "broker/store/unwritten_entries.h"
 
@@ -13,27 +16,8 @@ namespace triad::broker {
 namespace {
 
 constexpr std::size_t kReplayBytes = 4u << 20;
-
-// The record of `unit` inside its entry. Errors: kCorruption.
-Result<LoadedMessage> Locate(dledger::EntryRef entry, const QueueUnit& unit) {
-  const std::int64_t at = unit.position - entry->position;
-  const auto header = static_cast<std::int64_t>(entry->header_bytes);
-  if (at < header || unit.size_bytes <= 0 ||
-      at + unit.size_bytes > static_cast<std::int64_t>(entry->size())) {
-    return Status::Corruption("a consume queue points outside of entry " +
-                              std::to_string(entry->index.value()));
-  }
-  LoadedMessage loaded;
-  loaded.record =
-      std::string_view(entry->bytes)
-          .substr(static_cast<std::size_t>(at), static_cast<std::size_t>(unit.size_bytes));
-  loaded.entry = std::move(entry);
-  if (!IsRecordAt(loaded.record, unit.position)) {
-    return Status::Corruption("no record at " + std::to_string(unit.position.value()) +
-                              ", where a consume queue points");
-  }
-  return loaded;
-}
+constexpr std::size_t kQueuesPerStep = 256;  // that follow the log's begin
+constexpr std::chrono::milliseconds kReplayStep{50};
 
 class LogMessageStore final : public MessageStore, private dledger::Application {
  public:
@@ -73,19 +57,32 @@ class LogMessageStore final : public MessageStore, private dledger::Application 
   void OnLeaderChange(const dledger::LeaderInfo& info) override;
   void Apply(std::span<const dledger::EntryRef> entries) override;
   void OnApplyIdle() override;
+  LogIndex DurableIndex() const override;
+  Result<dledger::StateImage> TakeImage() override;
+  Status InstallImage(dledger::StatePieces* pieces, LogIndex applied, LogIndex first) override;
 
   // ---- Open ----
   Status OpenState();
+  Status InstallState(dledger::StatePieces* pieces, LogIndex applied);
+  Status FinishInstall();
   Status OpenNode();
   Status OpenKeys();
   Status OpenQueues(QueueCheckpoint checkpoint);
   Status ReplayDerived(LogIndex behind);
   Status ReplayWhenWritten(LogIndex behind);
-  Status CheckQueues(bool rebuilt) const;
+  void CatchQueuesUp();
+  void FinishCatchingUp();
+  bool queues_behind() const { return dispatched_ < state_->applied_index(); }
+  Status StartExpiredQueues();
+  Status CheckQueues() const;
+  std::string LogDir() const {
+    return options_.root_dir + "/dledger-" + options_.node.self.value();
+  }
   std::string QueueDir() const { return options_.root_dir + "/consumequeue"; }
   std::string KeyDir() const { return options_.root_dir + "/keyindex"; }
 
   bool ApplyEntry(const dledger::Entry& entry);
+  void FollowLogBegin();
   void ProposeDelayLevels();
   Result<dledger::EntryRef> EntryAt(PhysicalOffset inside);
   Result<std::int64_t> StoreTimeOf(const TopicQueue& queue, QueueOffset offset);
@@ -97,6 +94,7 @@ class LogMessageStore final : public MessageStore, private dledger::Application 
   Appender appender_;
   Term open_term_;       // log thread; 0 = none
   LogIndex dispatched_;  // apply thread (Open before it starts): the queues hold entries up to it
+  PhysicalOffset keys_begin_;  // apply thread: where the log began when the key index was told
   bool stopped_ = false;
   UnwrittenEntries unwritten_;
 
@@ -119,15 +117,17 @@ Status LogMessageStore::Open() {
   if (!checkpoint.ok()) return checkpoint.status();
   TRIAD_RETURN_IF_ERROR(OpenKeys());
   Status opened = OpenQueues(checkpoint.value());
-  if (opened.ok()) opened = CheckQueues(false);
+  if (opened.ok()) opened = CheckQueues();
   if (opened.code() == StatusCode::kCorruption) {
     LOG(WARNING) << "the consume queues are rebuilt from the log: " << opened.message();
     opened = OpenQueues(QueueCheckpoint{});
-    if (opened.ok()) opened = CheckQueues(true);
+    if (opened.ok()) opened = StartExpiredQueues();
+    if (opened.ok()) opened = CheckQueues();
   }
   TRIAD_RETURN_IF_ERROR(opened);
   TRIAD_RETURN_IF_ERROR(queues_->SetLogBegin(node_->status().begin_position));
-  TRIAD_RETURN_IF_ERROR(keys_->SetLogBegin(node_->status().begin_position));
+  keys_begin_ = node_->status().begin_position;
+  TRIAD_RETURN_IF_ERROR(keys_->SetLogBegin(keys_begin_));
   const FlushPolicy policy{.state_interval = options_.state_flush_interval,
                            .state_bytes = options_.state_flush_bytes,
                            .queues_interval = options_.queue_checkpoint_interval,
@@ -143,12 +143,41 @@ Status LogMessageStore::OpenState() {
   Result<std::unique_ptr<StateStore>> store = options_.open_state_store(dir);
   if (!store.ok()) return store.status();
   state_ = std::make_unique<ReplicatedState>(std::move(store.value()));
-  return state_->Load();
+  TRIAD_RETURN_IF_ERROR(state_->Load());
+  return FinishInstall();
+}
+
+// A snapshot that a crash stopped after it was whole: the state takes it here, the log in
+// Node::Open.
+Status LogMessageStore::FinishInstall() {
+  Result<std::optional<dledger::ReadySnapshot>> ready =
+      dledger::Node::FindReadySnapshot(fs_, LogDir());
+  if (!ready.ok()) return ready.status();
+  if (!ready->has_value()) return Status::Ok();
+  dledger::ReadySnapshot& snapshot = **ready;
+  LOG(INFO) << "a received state up to entry " << snapshot.applied << " is installed";
+  TRIAD_RETURN_IF_ERROR(InstallState(snapshot.pieces.get(), snapshot.applied));
+  if (!fs_.Exists(QueueDir())) return Status::Ok();
+  // The queues belonged to the log that goes.
+  const Result<std::unique_ptr<ConsumeQueueStore>> queues =
+      ConsumeQueueStore::Open(fs_, QueueDir(), PhysicalOffset(0));
+  if (!queues.ok()) return queues.status();
+  return queues.value()->Clear();
+}
+
+Status LogMessageStore::InstallState(dledger::StatePieces* pieces, LogIndex applied) {
+  const auto records = RecordsOf(pieces);
+  if (!records.ok()) return records.status();
+  TRIAD_RETURN_IF_ERROR(state_->Install(records.value()));
+  if (state_->applied_index() == applied) return Status::Ok();
+  return Status::Corruption("the received state ends at entry " +
+                            std::to_string(state_->applied_index().value()) +
+                            ", but it was offered as of " + std::to_string(applied.value()));
 }
 
 Status LogMessageStore::OpenNode() {
   dledger::NodeOptions options = options_.node;
-  options.dir = options_.root_dir + "/dledger-" + options.self.value();
+  options.dir = LogDir();
   options.applied = state_->applied_index();
   TRIAD_RETURN_IF_ERROR(fs_.CreateDirs(options.dir));
   Result<std::unique_ptr<dledger::Node>> node =
@@ -213,13 +242,21 @@ Status LogMessageStore::ReplayDerived(LogIndex behind) {
   return Status::Ok();
 }
 
-// The state says how long each queue is. A queue whose messages have all expired may be absent
-// after a rebuild.
-Status LogMessageStore::CheckQueues(bool rebuilt) const {
+// Behind a rebuild: a queue that the log says nothing of has lost all its messages to retention.
+Status LogMessageStore::StartExpiredQueues() {
+  if (dispatched_ < state_->applied_index()) return Status::Ok();
+  for (const auto& [queue, next] : state_->NextOffsets()) {
+    if (!queues_->Range(queue)) TRIAD_RETURN_IF_ERROR(queues_->StartEmpty(queue, next));
+  }
+  return Status::Ok();
+}
+
+// The state says how long each queue is.
+Status LogMessageStore::CheckQueues() const {
   if (dispatched_ < state_->applied_index()) return Status::Ok();  // see Apply
   for (const auto& [queue, next] : state_->NextOffsets()) {
     const std::optional<QueueRange> range = queues_->Range(queue);
-    if (range.has_value() ? range->max == next : rebuilt) continue;
+    if (range.has_value() && range->max == next) continue;
     return Status::Corruption("topic " + queue.topic.value() + " queue " +
                               std::to_string(queue.queue_id.value()) + " ends at " +
                               std::to_string(range.has_value() ? range->max.value() : 0) +
@@ -285,6 +322,7 @@ void LogMessageStore::Apply(std::span<const dledger::EntryRef> entries) {
       LOG_IF(FATAL, !replayed.ok())
           << "cannot bring the consume queues up to the state: " << replayed << ". Remove "
           << QueueDir() << " and start again: they are rebuilt from the log.";
+      FinishCatchingUp();
     }
     topics_changed = ApplyEntry(*entry) || topics_changed;
   }
@@ -295,6 +333,7 @@ void LogMessageStore::Apply(std::span<const dledger::EntryRef> entries) {
     if (listener_.on_arrival) listener_.on_arrival(arrived.queue, arrived.max);
   }
   if (topics_changed && listener_.on_topics_changed) listener_.on_topics_changed();
+  FollowLogBegin();
   flusher_->Tick();
   appender_.ExpireWaiters();
 }
@@ -323,7 +362,73 @@ bool LogMessageStore::ApplyEntry(const dledger::Entry& entry) {
   return outcome.value().topics_changed;
 }
 
+// The log's background thread may ask before Open is through.
+LogIndex LogMessageStore::DurableIndex() const {
+  return std::min(state_->flushed_index(), flusher_->saved_index());
+}
+
+Result<dledger::StateImage> LogMessageStore::TakeImage() {
+  Result<std::unique_ptr<StateRecords>> records = state_->NewImage();
+  if (!records.ok()) return records.status();
+  return dledger::StateImage{.applied = state_->flushed_index(),
+                             .pieces = PiecesOf(std::move(*records))};
+}
+
+Status LogMessageStore::InstallImage(dledger::StatePieces* pieces, LogIndex applied,
+                                     LogIndex first) {
+  flusher_->ForgetQueues();
+  TRIAD_RETURN_IF_ERROR(InstallState(pieces, applied));
+  TRIAD_RETURN_IF_ERROR(queues_->Clear());
+  dispatched_ = first - 1;
+  appender_.OnSkipped(applied);
+  flusher_->set_queues_behind(queues_behind());
+  unwritten_.DropWritten(PhysicalOffset(std::numeric_limits<std::int64_t>::max()));
+  if (listener_.on_topics_changed) listener_.on_topics_changed();
+  return Status::Ok();
+}
+
+// Behind an installed snapshot, or a log that lost its end: the queues lack entries that the state
+// has, and get them as they arrive.
+void LogMessageStore::CatchQueuesUp() {
+  if (!queues_behind()) return;
+  flusher_->set_queues_behind(true);
+  const LogIndex behind = std::min(state_->applied_index(), node_->status().commit_index) + 1;
+  const TimePoint deadline = clock_.MonoNow() + kReplayStep;
+  while (dispatched_ + 1 < behind && clock_.MonoNow() < deadline) {
+    const LogIndex before = dispatched_;
+    const Status replayed = ReplayDerived(std::min(behind, dispatched_ + 256));
+    if (!replayed.ok() || dispatched_ == before) break;  // not on this peer's disk yet
+  }
+  FinishCatchingUp();
+}
+
+void LogMessageStore::FinishCatchingUp() {
+  if (queues_behind()) return;
+  const Status started = StartExpiredQueues();
+  LOG_IF(FATAL, !started.ok()) << "cannot begin the queues whose messages have expired: " << started
+                               << ". Check the disk and start again.";
+  flusher_->set_queues_behind(false);
+  for (const auto& [queue, next] : state_->NextOffsets()) {
+    if (listener_.on_arrival) listener_.on_arrival(queue, next);
+  }
+}
+
+// Retention moved the log's begin: the queues' minimum offsets and the key index follow.
+void LogMessageStore::FollowLogBegin() {
+  const PhysicalOffset begin = node_->status().begin_position;
+  if (begin != keys_begin_) {
+    const Status dropped = keys_->SetLogBegin(begin);
+    LOG_IF(WARNING, !dropped.ok()) << "old files of the key index stay: " << dropped;
+    keys_begin_ = begin;
+  }
+  const Result<bool> stepped = queues_->StepLogBegin(begin, kQueuesPerStep);
+  LOG_IF(WARNING, !stepped.ok()) << "the minimum offset of a queue did not follow the log's begin: "
+                                 << stepped.status();
+}
+
 void LogMessageStore::OnApplyIdle() {
+  CatchQueuesUp();
+  FollowLogBegin();
   unwritten_.DropWritten(node_->status().end_position);
   flusher_->Tick();
   appender_.ExpireWaiters();
@@ -343,7 +448,7 @@ LoadedMessage LogMessageStore::CachedMessage(const QueueUnit& unit) const {
   dledger::EntryRef entry = node_->CachedAt(unit.position);
   if (entry == nullptr) entry = unwritten_.FindAt(unit.position);
   if (entry == nullptr) return {};
-  Result<LoadedMessage> loaded = Locate(std::move(entry), unit);
+  Result<LoadedMessage> loaded = LocateMessage(std::move(entry), unit);
   return loaded.ok() ? std::move(loaded.value()) : LoadedMessage{};
 }
 
@@ -361,7 +466,7 @@ Result<LoadedMessage> LogMessageStore::ReadMessage(const QueueUnit& unit) {
                                " is not in the log of this peer yet");
   }
   if (!entry.ok()) return entry.status();
-  Result<LoadedMessage> loaded = Locate(std::move(entry.value()), unit);
+  Result<LoadedMessage> loaded = LocateMessage(std::move(entry.value()), unit);
   if (!loaded.ok()) return loaded;
   const Result<MessageView> message = ParseMessage(loaded->record, true);
   if (!message.ok()) return message.status();
@@ -369,26 +474,12 @@ Result<LoadedMessage> LogMessageStore::ReadMessage(const QueueUnit& unit) {
 }
 
 Result<LoadedMessage> LogMessageStore::ReadMessageAt(PhysicalOffset offset) {
-  const auto absent = [&] {
+  if (offset.value() < 0 || offset >= state_->applied_position()) {
     return Status::NotFound("no message begins at " + std::to_string(offset.value()));
-  };
-  if (offset.value() < 0 || offset >= state_->applied_position()) return absent();
-  const Result<dledger::EntryRef> entry = EntryAt(offset);
-  if (!entry.ok()) return entry.status();
-  if (entry.value()->type != dledger::EntryType::kBatch) return absent();
-  const Result<PayloadView> payload = ParsePayload(entry.value()->payload());
-  if (!payload.ok()) return payload.status();
-  std::string_view rest = payload.value().records;
-  PhysicalOffset at =
-      entry.value()->payload_position() + static_cast<std::int64_t>(payload.value().records_at);
-  while (at <= offset) {
-    const Result<MessageView> message = ParseMessage(rest, at == offset);
-    if (!message.ok()) return absent();
-    if (at == offset) return LoadedMessage{entry.value(), message.value().record};
-    rest.remove_prefix(message.value().record.size());
-    at += static_cast<std::int64_t>(message.value().record.size());
   }
-  return absent();
+  Result<dledger::EntryRef> entry = EntryAt(offset);
+  if (!entry.ok()) return entry.status();
+  return FindMessage(std::move(entry.value()), offset);
 }
 
 Result<std::int64_t> LogMessageStore::StoreTimeOf(const TopicQueue& queue, QueueOffset offset) {

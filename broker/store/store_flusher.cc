@@ -84,7 +84,8 @@ void StoreFlusher::Tick() {
   const TimePoint now = clock_.MonoNow();
   const bool sync_due = bytes_since_sync_ >= policy_.queues_bytes ||
                         now - queues_synced_at_ >= policy_.queues_interval;
-  if (sync_due && !in_making_.has_value() && state_->applied_index() != last_checkpoint_) {
+  if (sync_due && !queues_behind_ && !in_making_.has_value() &&
+      state_->applied_index() != last_checkpoint_) {
     StartSync();
   }
   const bool flush_due = bytes_since_flush_ >= policy_.state_bytes ||
@@ -110,15 +111,21 @@ bool StoreFlusher::Wrote(const Status& status, const char* what) {
 void StoreFlusher::FlushAll() {
   FinishSync(true);
   keys_->Seal();
-  if (state_->applied_index() != last_checkpoint_) {
-    if (!StartSync()) return;
+  if (!queues_behind_ && state_->applied_index() != last_checkpoint_) {
+    StartSync();
     FinishSync(true);
   }
   if (state_->dirty() || to_be_saved_.has_value()) WriteState();
 }
 
-bool StoreFlusher::StartSync() {
-  queues_synced_at_ = clock_.MonoNow();
+void StoreFlusher::ForgetQueues() {
+  FinishSync(true);
+  to_be_saved_.reset();
+  last_checkpoint_ = LogIndex(0);
+  saved_.store(0, std::memory_order_release);
+}
+
+void StoreFlusher::StartSync() {
   Result<std::function<Status()>> sync = queues_->PrepareSync();
   if (!Wrote(sync.status(), "the consume queues")) return false;
   KeyIndex::PendingSync keys = keys_->PrepareSync();
@@ -163,7 +170,10 @@ bool StoreFlusher::WriteState() {
     extra.emplace_back(kCheckpointName, EncodeCheckpoint(to_be_saved_->queues));
     extra.emplace_back(kKeyRunName, std::to_string(to_be_saved_->key_run));
   }
-  if (!Wrote(state_->Flush(extra), "topics, groups, offsets and locks")) return false;
+  DieIfFailed(state_->Flush(extra), "the replicated state");
+  if (to_be_saved_.has_value()) {
+    saved_.store(to_be_saved_->queues.index.value(), std::memory_order_release);
+  }
   to_be_saved_.reset();
   bytes_since_flush_ = 0;
   state_flushed_at_ = clock_.MonoNow();

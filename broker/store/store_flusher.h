@@ -9,6 +9,7 @@
 
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -57,6 +58,12 @@ class StoreFlusher {
   void FlushState();
   // Everything, now; waits for a sync that runs.
   void FlushAll();
+  // The queues were emptied: no checkpoint of theirs counts any more. Waits for a sync that runs.
+  void ForgetQueues();
+  // While the queues lack entries that the state has, no checkpoint is made of them.
+  void set_queues_behind(bool behind) { queues_behind_ = behind; }
+  // Any thread: the checkpoint that a start would find. Nothing in front of it is replayed.
+  LogIndex saved_index() const { return LogIndex(saved_.load(std::memory_order_acquire)); }
 
  private:
   void RunSyncs();
@@ -85,6 +92,8 @@ class StoreFlusher {
   LogIndex last_checkpoint_;                // made or in the making
   std::optional<Checkpoints> in_making_;    // its sync runs
   std::optional<Checkpoints> to_be_saved_;  // synced; goes with the next state batch
+  std::atomic<std::uint64_t> saved_{0};
+  bool queues_behind_ = false;
 
   std::mutex mutex_;  // for what follows; a leaf
   std::condition_variable changed_;

@@ -239,6 +239,7 @@ void ClusterTest::CheckLogsIdentical() {
       EXPECT_EQ(bytes.compare(0, common, found->second, 0, common), 0)
           << "segment " << name << " of n0 and n" << i;
     }
+    if (other.empty() || other.begin()->first != reference.begin()->first) continue;  // retention
     EXPECT_LE(std::max(reference.size(), other.size()) - std::min(reference.size(), other.size()),
               1u);
   }

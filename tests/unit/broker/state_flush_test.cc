@@ -296,6 +296,9 @@ class CountingStore final : public StateStore {
   Status ForEach(const std::function<void(std::string_view, std::string_view)>&) override {
     return Status::Ok();
   }
+  Result<std::unique_ptr<StateRecords>> NewImage() override {
+    return Status::Unsupported("it only counts");
+  }
   Status Write(const StateBatch& batch) override {
     batches_->push_back(batch);
     return Status::Ok();

@@ -403,6 +403,22 @@ TEST_F(AppenderTest, AnotherTermAtTheIndexMeansItNeverWas) {
   EXPECT_EQ(appender_->waiting(), 0u);
 }
 
+TEST_F(AppenderTest, WhatAReceivedStateSkipsOverIsUnknownNotLost) {
+  Open(1);
+  const std::size_t inside = Send("T", 0, "in the state, or not");
+  ASSERT_EQ(Build(), BuildResult::kBuilt);
+  const std::size_t behind = Send("T", 0, "behind the state");
+  ASSERT_EQ(Build(), BuildResult::kBuilt);
+  appender_->CloseTerm();
+  payload_.clear();
+  appender_->OnSkipped(LogIndex{10});
+  EXPECT_EQ(code(inside), StatusCode::kTimedOut);
+  EXPECT_FALSE(answered(behind));
+  Apply(LogIndex{11}, Term{2});
+  EXPECT_EQ(code(behind), StatusCode::kNotLeader);
+  EXPECT_EQ(appender_->waiting(), 0u);
+}
+
 TEST_F(AppenderTest, ANewerTermBelowTheIndexDecidesToo) {
   Open(1);
   const std::size_t lost = Send("T", 0, "x");

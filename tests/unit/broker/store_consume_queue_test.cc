@@ -284,6 +284,53 @@ TEST_F(ConsumeQueueTest, RetentionMovesTheMinimum) {
   ExpectRange(q_, 100, 101);
 }
 
+TEST_F(ConsumeQueueTest, RetentionMayGoQueueByQueue) {
+  for (int i = 0; i < 5; ++i) Fill(Queue("T", i), 0, 10);
+  int steps = 1;
+  while (!store_->StepLogBegin(Position(4), 2).value()) ++steps;
+  EXPECT_EQ(steps, 3);
+  for (int i = 0; i < 5; ++i) ExpectRange(Queue("T", i), 4, 10);
+  EXPECT_TRUE(store_->StepLogBegin(Position(4), 2).value());
+  EXPECT_FALSE(store_->StepLogBegin(Position(6), 2).value());
+  store_->DeleteTopic(Topic("T"));
+  EXPECT_TRUE(store_->StepLogBegin(Position(6), 5).value());
+}
+
+TEST_F(ConsumeQueueTest, AnExpiredQueueKeepsItsPlaceWithoutAUnit) {
+  ASSERT_TRUE(store_->StartEmpty(q_, QueueOffset{70}).ok());
+  ExpectRange(q_, 70, 70);
+  ASSERT_TRUE(store_->SyncAll().ok());
+  Open(Position(80));
+  ExpectRange(q_, 70, 70);
+  EXPECT_TRUE(store_->Read(q_, QueueOffset{69}, 1)->empty());
+  Fill(q_, 70, 75);
+  ASSERT_TRUE(store_->SyncAll().ok());
+  Open(Position(80));
+  ExpectRange(q_, 70, 75);
+  ExpectReads(q_, 70, 75);
+}
+
+TEST_F(ConsumeQueueTest, ARebuildBeginsWithoutTheEmptyFiles) {
+  ASSERT_TRUE(store_->StartEmpty(q_, QueueOffset{70}).ok());
+  ASSERT_TRUE(store_->SyncAll().ok());
+  Open(PhysicalOffset{0});
+  EXPECT_FALSE(store_->Range(q_).has_value());
+  Fill(q_, 71, 75);
+  ExpectRange(q_, 71, 75);
+}
+
+TEST_F(ConsumeQueueTest, ClearedNothingIsLeft) {
+  Fill(q_, 0, 100);
+  ASSERT_TRUE(store_->SyncAll().ok());
+  Fill(q_, 100, 110);
+  ASSERT_TRUE(store_->Clear().ok());
+  EXPECT_FALSE(store_->Range(q_).has_value());
+  Fill(q_, 50, 60);
+  ASSERT_TRUE(store_->SyncAll().ok());
+  Open(Position(60));
+  ExpectRange(q_, 50, 60);
+}
+
 TEST_F(ConsumeQueueTest, RetentionDropsWholeFilesButTheLast) {
   const std::int64_t end = 2 * kUnitsPerFile + 5;
   Fill(q_, kUnitsPerFile - 1, end);

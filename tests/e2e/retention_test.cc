@@ -1,0 +1,129 @@
+// Retention with real processes: old segments go, minimum offsets follow, and a peer that needs
+// what is gone, or has lost its disk, gets the state and is as good as the others.
+
+#include <signal.h>
+
+#include <filesystem>
+
+#include "tests/e2e/cluster_fixture.h"
+
+namespace triad {
+namespace {
+
+using std::chrono::seconds;
+
+class RetentionE2e : public ClusterTest {
+ protected:
+  // Every segment but the last goes as soon as the state no longer needs it.
+  void Begin() {
+    StartCluster({{"mappedFileSizeCommitLog", "1048576"},
+                  {"diskSpaceCleanForciblyRatio", "1"},
+                  {"diskSpaceFreeFloorBytes", "9000000000000000"},
+                  {"diskSpaceWarningLevelRatio", "99"},
+                  {"cleanResourceInterval", "100"},
+                  {"shutdownWaitTimeSeconds", "1"}});
+    CreateTopic("Old", 1);
+    CreateTopic("Filling", 1);
+    client::ProducerOptions options;
+    options.client = ClientOf("filler");
+    options.send_timeout = seconds(10);
+    producer_ = std::make_unique<client::Producer>(options);
+    ASSERT_TRUE(producer_->Start().ok());
+    for (int i = 0; i < 3; ++i) Send("Old", 100);
+    ASSERT_TRUE(reader_->CommitOffset(OnlyQueue("Old"), 2).ok());
+  }
+  client::MessageQueue OnlyQueue(const std::string& topic) {
+    const auto queues = reader_->Queues(topic);
+    EXPECT_TRUE(queues.ok()) << queues.status();
+    return queues.ok() && !queues->empty() ? queues->front() : client::MessageQueue{};
+  }
+  std::int64_t Send(const std::string& topic, std::size_t bytes) {
+    client::Message message;
+    message.topic = topic;
+    message.body = std::to_string(++sent_) + std::string(bytes, 'm');
+    const Result<client::SendResult> sent = producer_->Send(message);
+    EXPECT_TRUE(sent.ok()) << sent.status();
+    return sent.ok() ? sent->queue_offset : -1;
+  }
+  // Until the leader has forgotten the three messages of Old.
+  void ForgetOld() {
+    const client::MessageQueue old = OnlyQueue("Old");
+    const bool forgotten = Eventually(
+        [&] {
+          for (int i = 0; i < 10; ++i) Send("Filling", 60000);
+          const Result<std::int64_t> min = reader_->MinOffset(old);
+          return min.ok() && *min == 3;
+        },
+        seconds(90));
+    ASSERT_TRUE(forgotten);
+  }
+  void ExpectEqualReads(std::size_t peer) {
+    const client::MessageQueue filling = OnlyQueue("Filling");
+    const auto there = ReadQueue(filling, cluster_->brokers()[peer].client_address);
+    const auto here = ReadQueue(filling);
+    ASSERT_EQ(there.size(), here.size());
+    ASSERT_FALSE(here.empty());
+    EXPECT_GT(here.front().queue_offset, 0);
+    for (std::size_t i = 0; i < here.size(); ++i) {
+      EXPECT_EQ(there[i].body, here[i].body);
+      EXPECT_EQ(there[i].queue_offset, here[i].queue_offset);
+    }
+  }
+  // Leaders step down until it is `peer`.
+  void MakeLeader(std::size_t peer) {
+    for (int i = 0; i < 12; ++i) {
+      const std::size_t leader = Leader();
+      if (leader == peer) return;
+      ASSERT_TRUE(cluster_->Signal(leader, SIGTERM).ok());
+      ASSERT_TRUE(cluster_->StartBroker(leader).ok());
+      ASSERT_TRUE(cluster_->WaitForMembers(3, seconds(60)).ok());
+    }
+    FAIL() << "peer " << peer << " is never elected";
+  }
+  // Offsets, queue ends and topics came over: with this peer as the leader nothing is forgotten.
+  void ExpectStateOf(std::size_t peer) {
+    MakeLeader(peer);
+    if (HasFatalFailure()) return;
+    EXPECT_EQ(Send("Old", 10), 3);
+    const Result<std::int64_t> committed = reader_->FetchOffset(OnlyQueue("Old"));
+    ASSERT_TRUE(committed.ok()) << committed.status();
+    EXPECT_EQ(*committed, 2);
+  }
+
+  std::unique_ptr<client::Producer> producer_;
+  int sent_ = 0;
+};
+
+TEST_F(RetentionE2e, APeerThatSleptTooLongIsAsGoodAsTheOthersAgain) {
+  Begin();
+  const std::size_t late = (Leader() + 1) % 3;
+  ASSERT_TRUE(cluster_->Signal(late, SIGKILL).ok());
+  ForgetOld();
+  ASSERT_TRUE(cluster_->StartBroker(late).ok());
+  ASSERT_TRUE(cluster_->WaitForMembers(3, seconds(60)).ok());
+  ExpectEqualReads(late);
+  ExpectStateOf(late);
+  CheckLogsIdentical();
+}
+
+TEST_F(RetentionE2e, APeerWithANewDiskIsAsGoodAsTheOthersAgain) {
+  Begin();
+  const std::size_t wiped = (Leader() + 1) % 3;
+  ForgetOld();
+  ASSERT_TRUE(cluster_->Signal(wiped, SIGKILL).ok());
+  std::filesystem::remove_all(cluster_->brokers()[wiped].store_dir);
+  ASSERT_TRUE(cluster_->StartBroker(wiped).ok());
+  ASSERT_TRUE(cluster_->WaitForMembers(3, seconds(60)).ok());
+  ExpectEqualReads(wiped);
+  // It is killed while it has the state, and starts from what it got.
+  ASSERT_TRUE(cluster_->Signal(wiped, SIGKILL).ok());
+  Send("Filling", 1000);
+  ASSERT_TRUE(cluster_->StartBroker(wiped).ok());
+  ASSERT_TRUE(cluster_->WaitForMembers(3, seconds(60)).ok());
+  ExpectEqualReads(wiped);
+  ExpectStateOf(wiped);
+  CheckLogsIdentical();
+}
+
+}  // namespace
+}  // namespace triad
