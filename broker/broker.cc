@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <future>
+#include <map>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -17,6 +18,7 @@
 #include "broker/processor/broker_context.h"
 #include "broker/processor/client_processor.h"
 #include "broker/processor/dispatcher.h"
+#include "broker/processor/dlq_processor.h"
 #include "broker/processor/forwarding_gate.h"
 #include "broker/processor/group_processor.h"
 #include "broker/processor/info_processor.h"
@@ -34,6 +36,7 @@
 #include "broker/service/delay_service.h"
 #include "broker/service/dynamic_config.h"
 #include "broker/service/long_polling.h"
+#include "broker/service/peer_members.h"
 #include "remoting/client.h"
 #include "remoting/server.h"
 
@@ -44,6 +47,7 @@ constexpr std::size_t kMembersMax = 200000;
 constexpr std::chrono::milliseconds kHousekeeping{1000};
 constexpr int kExpireEvery = 10;  // of those
 constexpr std::chrono::milliseconds kSystemStateBudget{5000};
+constexpr std::chrono::milliseconds kReleaseBudget{2500};
 constexpr std::chrono::milliseconds kTransferTimeout{3000};
 constexpr std::chrono::milliseconds kUnregisterTimeout{1000};
 constexpr std::chrono::milliseconds kServerGrace{1000};
@@ -80,9 +84,11 @@ struct Broker::Parts {
   void MakeProcessors();
   Status Listen();
   void Housekeep();
+  void WarnOfEvictedKeys();
 
   void OnLeaderChange(const dledger::LeaderInfo& info);
   void ProposeSystemState();
+  void OpenDeadLetters();
   void NotifyMembers(const GroupName& group, const std::vector<Member>& members);
   void OnRequest(const remoting::ConnectionPtr& connection, remoting::Command command);
   void OnClosed(const remoting::ConnectionPtr& connection);
@@ -113,12 +119,14 @@ struct Broker::Parts {
   std::unique_ptr<LongPolling> long_polling;
   std::unique_ptr<DelayService> delays;
   std::unique_ptr<DiskGuard> disk;
+  std::unique_ptr<PeerMembers> peer_members;
   Counters counters;
   std::unique_ptr<RuntimeInfo> info;
   std::unique_ptr<DynamicConfig> dynamic_config;
   std::unique_ptr<BrokerContext> context;
   std::unique_ptr<Dispatcher> dispatcher;
   std::unique_ptr<ClientProcessor> client_processor;
+  std::unique_ptr<DlqProcessor> dlq_processor;
   std::unique_ptr<GroupProcessor> group_processor;
   std::unique_ptr<InfoProcessor> info_processor;
   std::unique_ptr<LockProcessor> lock_processor;
@@ -135,6 +143,7 @@ struct Broker::Parts {
 
   std::atomic<bool> wired{false};  // every service exists: the store's callbacks may use them
   int housekeepings = 0;
+  std::map<std::string, std::uint64_t> evicted_keys;  // by topic, when last told
   std::mutex mutex;
   std::set<std::uint64_t> peer_connections;  // those that forward to us
   bool stopped = false;
@@ -236,6 +245,11 @@ void Broker::Parts::MakeServices() {
   context = std::make_unique<BrokerContext>(
       BrokerContext{config, clock, *store, *timers, *gate, *consumers, *producers, *reads, *offsets,
                     *locks, *registration, *disk, counters, long_polling.get(), store_host});
+  if (config.is_group()) {
+    peer_members = std::make_unique<PeerMembers>(clock, store->node(), *client);
+    context->peer_members = peer_members.get();
+  }
+  context->memory_bytes = MachineMemoryBytes();
 }
 
 void Broker::Parts::MakeProcessors() {
@@ -248,6 +262,7 @@ void Broker::Parts::MakeProcessors() {
   };
   const std::int64_t memory_bytes = MachineMemoryBytes();
   make(&client_processor);
+  make(&dlq_processor);
   make(&group_processor);
   make(&info_processor, *dynamic_config, *info);
   make(&lock_processor);
@@ -336,6 +351,7 @@ void Broker::Parts::OnLeaderChange(const dledger::LeaderInfo& change) {
 // The first leader of a group makes its system topics; every later one adds what its own
 // configuration asks for.
 void Broker::Parts::ProposeSystemState() {
+  OpenDeadLetters();
   Proposal proposal;
   proposal.command = MissingSystemState(config, store->state());
   const bool complete = proposal.command.put_topics.empty() && proposal.command.put_groups.empty();
@@ -349,6 +365,20 @@ void Broker::Parts::ProposeSystemState() {
   store->appender().Submit(std::move(proposal));
 }
 
+void Broker::Parts::OpenDeadLetters() {
+  Proposal proposal;
+  proposal.command = UnreadableDeadLetters(store->state());
+  if (proposal.command.empty()) return;
+  for (const TopicConfig& topic : proposal.command.put_topics) {
+    LOG(WARNING) << "dead letters of " << topic.name << " could not be read; making it readable";
+  }
+  proposal.deadline = clock.MonoNow() + kSystemStateBudget;
+  proposal.done = [](const AppendOutcome& outcome) {
+    LOG_IF(WARNING, !outcome.status.ok()) << "not done: " << outcome.status;
+  };
+  store->appender().Submit(std::move(proposal));
+}
+
 void Broker::Parts::Housekeep() {
   disk->Refresh();
   info->Sample();
@@ -357,8 +387,22 @@ void Broker::Parts::Housekeep() {
     const TimePoint now = clock.MonoNow();
     consumers->Expire(now);
     producers->Expire(now);
+    locks->ReleaseExpired(now + kReleaseBudget);
+    WarnOfEvictedKeys();
   }
   timers->Schedule(kHousekeeping, [this] { Housekeep(); });
+}
+
+void Broker::Parts::WarnOfEvictedKeys() {
+  std::map<std::string, std::uint64_t> now;
+  for (const ReplicatedState::DedupUse& use : store->state().DedupUses()) {
+    now[use.topic] = use.evicted;
+    LOG_IF(WARNING, use.evicted > evicted_keys[use.topic])
+        << "topic " << use.topic << " has more than " << kDedupKeysMax
+        << " message keys within dedupWindowSec: " << use.evicted - evicted_keys[use.topic]
+        << " were forgotten early, a late retry of theirs is stored again; shorten dedupWindowSec";
+  }
+  evicted_keys = std::move(now);
 }
 
 std::size_t Broker::Parts::ClientConnections() {

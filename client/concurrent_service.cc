@@ -54,7 +54,7 @@ void ConcurrentService::Run(const ProcessQueuePtr& queue, const BatchPtr& batch)
   for (const ReceivedMessage& message : *batch) finished.push_back(message.queue_offset);
   if (queue->dropped()) return;
   if (result == ConcurrentResult::kReconsumeLater) {
-    Messages failed = SendBack(batch.get(), call.delay_level);
+    Messages failed = SendBack(batch.get(), call);
     for (const ReceivedMessage& message : failed) {
       std::erase(finished, message.queue_offset);
     }
@@ -71,11 +71,12 @@ ConcurrentResult ConcurrentService::CallListener(const Messages& batch, Concurre
     return listener_(batch, call);
   } catch (const std::exception& error) {  // the listener is not ours: its failure is a failure
     LOG(ERROR) << "the listener of group " << context_->options.group << " threw: " << error.what();
+    if (call->failure_reason.empty()) call->failure_reason = error.what();
     return ConcurrentResult::kReconsumeLater;
   }
 }
 
-Messages ConcurrentService::SendBack(Messages* batch, int delay_level) {
+Messages ConcurrentService::SendBack(Messages* batch, const ConcurrentContext& call) {
   Messages failed;
   if (!context_->clustering()) {
     LOG(WARNING) << "a broadcasting consumer of group " << context_->options.group << " failed on "
@@ -83,7 +84,7 @@ Messages ConcurrentService::SendBack(Messages* batch, int delay_level) {
     return failed;
   }
   for (ReceivedMessage& message : *batch) {
-    const Status sent = retry_.SendBack(message, delay_level);
+    const Status sent = retry_.SendBack(message, call.delay_level, call.failure_reason);
     if (sent.ok()) continue;
     LOG(WARNING) << "message " << message.message_id << " could not be sent back: " << sent
                  << "; consuming it here again in " << kAgain.count() << " ms";

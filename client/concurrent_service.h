@@ -23,7 +23,7 @@ class ConcurrentService final : public ConsumeService,
   void Run(const ProcessQueuePtr& queue, const BatchPtr& batch);
   ConcurrentResult CallListener(const Messages& batch, ConcurrentContext* call);
   // Those that could not be sent back.
-  Messages SendBack(Messages* batch, int delay_level);
+  Messages SendBack(Messages* batch, const ConcurrentContext& call);
 
   const ConsumerContextPtr context_;
   const MessageListenerConcurrently listener_;

@@ -74,9 +74,7 @@ bool OrderlyService::ConsumeBatch(const ProcessQueuePtr& queue, Messages batch) 
     }
     return true;
   }
-  const auto suspend =
-      call.suspend.count() >= 0 ? call.suspend : context_->options.suspend_current_queue;
-  OnFailure(queue, std::move(batch), std::clamp(suspend, kSuspendMin, kSuspendMax));
+  OnFailure(queue, std::move(batch), call);
   return false;
 }
 
@@ -85,17 +83,18 @@ OrderlyResult OrderlyService::CallListener(const Messages& batch, OrderlyContext
     return listener_(batch, call);
   } catch (const std::exception& error) {  // the listener is not ours: its failure is a failure
     LOG(ERROR) << "the listener of group " << context_->options.group << " threw: " << error.what();
+    if (call->failure_reason.empty()) call->failure_reason = error.what();
     return OrderlyResult::kSuspendCurrentQueue;
   }
 }
 
 void OrderlyService::OnFailure(const ProcessQueuePtr& queue, Messages batch,
-                               std::chrono::milliseconds suspend) {
+                               const OrderlyContext& call) {
   const int max = context_->max_reconsume_times();
   Messages again;
   for (ReceivedMessage& message : batch) {
     const bool give_up = max >= 0 && message.reconsume_times >= max;
-    if (give_up && retry_.SendToRetryTopic(message).ok()) continue;
+    if (give_up && retry_.SendToRetryTopic(message, call.failure_reason).ok()) continue;
     ++message.reconsume_times;
     again.push_back(std::move(message));
   }
@@ -106,6 +105,9 @@ void OrderlyService::OnFailure(const ProcessQueuePtr& queue, Messages batch,
     context_->pool->Submit([self = shared_from_this(), queue] { self->Run(queue); });
     return;
   }
+  const auto wanted =
+      call.suspend.count() >= 0 ? call.suspend : context_->options.suspend_current_queue;
+  const auto suspend = std::clamp(wanted, kSuspendMin, kSuspendMax);
   queue->Pause(Now() + suspend);
   StartLater(queue, suspend + std::chrono::milliseconds(1));
 }

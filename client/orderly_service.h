@@ -23,7 +23,7 @@ class OrderlyService final : public ConsumeService,
   // False when the queue has to pause.
   bool ConsumeBatch(const ProcessQueuePtr& queue, Messages batch);
   OrderlyResult CallListener(const Messages& batch, OrderlyContext* call);
-  void OnFailure(const ProcessQueuePtr& queue, Messages batch, std::chrono::milliseconds suspend);
+  void OnFailure(const ProcessQueuePtr& queue, Messages batch, const OrderlyContext& call);
 
   const ConsumerContextPtr context_;
   const MessageListenerOrderly listener_;

@@ -13,13 +13,19 @@ namespace triad::client {
 
 namespace {
 constexpr std::chrono::milliseconds kTimeout{5000};
+// What a broker of ours keeps with a dead letter (others ignore it).
+constexpr std::size_t kReasonBytesMax = 1024;
 constexpr int kNoMaximum = 16;  // what a group's retries end at when the consumer says nothing
 }  // namespace
 
 SendTask MakeRetryTask(const ReceivedMessage& message, const std::string& group,
-                       int max_reconsume_times) {
+                       int max_reconsume_times, const std::string& reason) {
   Properties properties = message.properties;
-  properties.try_emplace("RETRY_TOPIC", message.topic);
+  if (properties.try_emplace("RETRY_TOPIC", message.topic).second) {
+    properties["ORIGIN_QUEUE_ID"] = std::to_string(message.queue.queue_id);
+    properties["ORIGIN_QUEUE_OFFSET"] = std::to_string(message.queue_offset);
+  }
+  if (!reason.empty()) properties["FAILURE_REASON"] = reason.substr(0, kReasonBytesMax);
   properties.try_emplace("ORIGIN_MESSAGE_ID", message.offset_message_id);
   properties.erase("TRAN_MSG");
   properties["DELAY"] = std::to_string(3 + message.reconsume_times);
@@ -40,15 +46,17 @@ SendTask MakeRetryTask(const ReceivedMessage& message, const std::string& group,
   return task;
 }
 
-Status RetrySender::SendToRetryTopic(const ReceivedMessage& message) {
-  SendTask task = MakeRetryTask(message, context_->options.group, context_->max_reconsume_times());
+Status RetrySender::SendToRetryTopic(const ReceivedMessage& message, const std::string& reason) {
+  SendTask task =
+      MakeRetryTask(message, context_->options.group, context_->max_reconsume_times(), reason);
   auto answer = std::make_shared<std::promise<Status>>();
   task.done = [answer](const Result<SendAnswer>& result) { answer->set_value(result.status()); };
   context_->sender->Send(std::move(task));
   return answer->get_future().get();
 }
 
-Status RetrySender::SendBack(const ReceivedMessage& message, int delay_level) {
+Status RetrySender::SendBack(const ReceivedMessage& message, int delay_level,
+                             const std::string& reason) {
   remoting::SendBackRequest header;
   header.offset = message.physical_offset;
   header.group = context_->options.group;
@@ -58,13 +66,14 @@ Status RetrySender::SendBack(const ReceivedMessage& message, int delay_level) {
   header.max_reconsume_times = context_->max_reconsume_times();
   remoting::Command request = remoting::Command::Request(remoting::kConsumerSendMsgBack);
   header.Encode(&request.ext);
+  if (!reason.empty()) request.ext.Set("failureReason", reason.substr(0, kReasonBytesMax));
   const Result<remoting::Command> answer =
       context_->calls->Call(message.queue.broker_name, std::move(request), kTimeout);
   if (answer.ok() && answer->code == remoting::kSuccess) return Status::Ok();
   const Status why = answer.ok() ? StatusOfCode(*answer, "send back") : answer.status();
   LOG(WARNING) << "message " << message.message_id << " could not be sent back (" << why
                << "); sending it to the retry topic of group " << context_->options.group;
-  return SendToRetryTopic(message);
+  return SendToRetryTopic(message, reason);
 }
 
 }  // namespace triad::client

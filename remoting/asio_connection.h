@@ -80,6 +80,7 @@ class AsioConnection final : public Connection,
   void Connect();
 
   void Send(Command command) override;
+  void ForgetRequest() override;
   void Call(Command request, std::chrono::milliseconds timeout, CallDone done) override;
   // Like Send for an own request; `done` (may be null) on the io thread.
   void SendOneway(Command request, std::function<void(Status)> done);
@@ -124,6 +125,7 @@ class AsioConnection final : public Connection,
   void Refuse(Status why, CallDone done);
   std::optional<bool> TakeBatch();  // false: nothing to send; nullopt: closed
   void BatchSent();
+  void NoteAnswered(std::size_t requests);
   void EndSending();
   static void FailBatch(Batch* batch, const Status& why);
 

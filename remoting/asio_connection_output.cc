@@ -185,11 +185,7 @@ void AsioConnection::BatchSent() {
     std::lock_guard hold(mutex_);
     output_bytes_ -= writing_.bytes;
   }
-  inflight_ -= std::min(inflight_, writing_.responses);
-  if (paused_ && inflight_ < limits_->max_inflight_requests) {
-    paused_ = false;
-    resume_.cancel();
-  }
+  NoteAnswered(writing_.responses);
   std::vector<std::function<void(Status)>> done;
   done.swap(writing_.done);
   writing_.chunks.clear();
@@ -197,6 +193,17 @@ void AsioConnection::BatchSent() {
   writing_.responses = 0;
   writing_.tail_is_body = false;
   for (auto& callback : done) callback(Status::Ok());
+}
+
+void AsioConnection::NoteAnswered(std::size_t requests) {
+  inflight_ -= std::min(inflight_, requests);
+  if (!paused_ || inflight_ >= limits_->max_inflight_requests) return;
+  paused_ = false;
+  resume_.cancel();
+}
+
+void AsioConnection::ForgetRequest() {
+  Post([self = shared_from_this()] { self->NoteAnswered(1); });
 }
 
 void AsioConnection::FailBatch(Batch* batch, const Status& why) {

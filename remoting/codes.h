@@ -120,6 +120,10 @@ inline constexpr std::int32_t kChangeMessageInvisibleTime = 200053;
 inline constexpr std::int32_t kNotification = 200054;
 inline constexpr std::int32_t kPollingInfo = 200055;
 inline constexpr std::int32_t kBatchAckMessage = 200151;
+// Ours, for mqadmin dlq (broker/processor/dlq_processor.h).
+inline constexpr std::int32_t kDlqProgress = 60020;
+inline constexpr std::int32_t kDlqReplay = 60021;
+inline constexpr std::int32_t kDlqDrop = 60022;
 
 // Response codes.
 inline constexpr std::int32_t kSuccess = 0;

@@ -31,6 +31,9 @@ class Connection {
   // closed. A response counts against the bounded in-flight requests until it is sent.
   virtual void Send(Command command) = 0;
 
+  // One request of this connection gets no answer: it does not count as in flight any more.
+  virtual void ForgetRequest() = 0;
+
   // An own request; `done` gets the answer or kTimedOut / kUnavailable, on this connection's
   // thread.
   virtual void Call(Command request, std::chrono::milliseconds timeout,

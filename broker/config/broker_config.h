@@ -82,6 +82,7 @@ struct BrokerConfig {
   Live<bool> trace_on = true;
   Live<bool> notify_consumer_ids_changed = true;
   Live<bool> long_polling = true;
+  bool slave_read = false;
   std::chrono::milliseconds short_polling{1000};
   Live<std::int32_t> in_memory_percent = 40;
   Live<std::int32_t> max_transfer_bytes_in_memory = 262144;

@@ -163,12 +163,16 @@ void AddTopics(Table* t) {
           {.help = "tell consumers at once when their group changes"});
   t->Bool("longPollingEnable", &BrokerConfig::long_polling,
           {.help = "hold a pull at the end of a queue until a message comes"});
+  t->Bool("slaveReadEnable", &BrokerConfig::slave_read,
+          {.help = "the leader sends consumers of old messages to a follower; ordered consumers "
+                   "read from the leader in any case"});
   t->Duration(
       "shortPollingTimeMills", &BrokerConfig::short_polling,
       {.help = "how long such a pull is held without long polling", .min = 1, .max = 60000});
   t->Int("accessMessageInMemoryMaxRatio", &BrokerConfig::in_memory_percent,
          {.help = "distance from the log's end, in percent of the machine's memory, within which a "
-                  "message counts as in memory (a new group then starts at 0: wire rule 6.1)",
+                  "message counts as in memory (a new group then starts at 0: wire rule 6.1; what "
+                  "lies further back is old for slaveReadEnable)",
           .min = 0,
           .max = 100,
           .unit = "percent"});
@@ -274,17 +278,27 @@ void AddNoEffect(Table* t) {
                "deleteFileBatchMax",
                "offsetCheckInSlave",
                "duplicationEnable"});
-  t->NoEffect({"rejectTransactionMessage",  "rejectPullConsumerEnable",
-               "slaveReadEnable",           "transferMsgByHeap",
-               "enablePropertyFilter",      "filterSupportRetry",
-               "enableCalcFilterBitMap",    "autoMessageVersionOnTopicLen",
-               "useServerSideResetOffset",  "aclEnable",
-               "flushDelayOffsetInterval",  "enableScheduleAsyncDeliver",
-               "timerWheelEnable",          "timerPrecisionMs",
-               "timerMaxDelaySec",          "timerRollWindowSlot",
-               "timerFlushIntervalMs",      "mappedFileSizeTimerLog",
-               "transactionTimeOut",        "transactionCheckMax",
-               "transactionCheckInterval",  "transactionOpMsgMaxSize",
+  t->NoEffect({"rejectTransactionMessage",
+               "rejectPullConsumerEnable",
+               "transferMsgByHeap",
+               "enablePropertyFilter",
+               "filterSupportRetry",
+               "enableCalcFilterBitMap",
+               "autoMessageVersionOnTopicLen",
+               "useServerSideResetOffset",
+               "aclEnable",
+               "flushDelayOffsetInterval",
+               "enableScheduleAsyncDeliver",
+               "timerWheelEnable",
+               "timerPrecisionMs",
+               "timerMaxDelaySec",
+               "timerRollWindowSlot",
+               "timerFlushIntervalMs",
+               "mappedFileSizeTimerLog",
+               "transactionTimeOut",
+               "transactionCheckMax",
+               "transactionCheckInterval",
+               "transactionOpMsgMaxSize",
                "transactionOpBatchInterval"});
   t->NoEffect({"putMessageFutureThreadPoolNums",
                "pullMessageThreadPoolNums",

@@ -24,6 +24,7 @@
 namespace triad::broker {
 
 class LongPolling;
+class PeerMembers;
 
 struct BrokerContext {
   const BrokerConfig& config;
@@ -43,6 +44,8 @@ struct BrokerContext {
   HostPort store_host{};  // where this peer's records say they are: brokerIP1 as an address
   std::shared_ptr<BrokerStats> stats = std::make_shared<BrokerStats>(config.cluster_name);
   std::shared_ptr<PendingResets> resets = std::make_shared<PendingResets>();
+  PeerMembers* peer_members = nullptr;  // null: there are no other peers
+  std::int64_t memory_bytes = 0;        // of the machine; 0: unknown, every message counts as in it
 };
 
 }  // namespace triad::broker

@@ -1,5 +1,6 @@
 #include "broker/processor/client_processor.h"
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <utility>
@@ -7,6 +8,7 @@
 #include "broker/processor/names.h"
 #include "broker/processor/response.h"
 #include "broker/processor/system_state.h"
+#include "broker/service/peer_members.h"
 #include "remoting/headers.h"
 
 namespace triad::broker {
@@ -41,6 +43,8 @@ void ClientProcessor::Register(Dispatcher* dispatcher) {
                        [this](RequestPtr request, Reply reply) { OnUnregister(request, reply); });
   dispatcher->Register(remoting::kGetConsumerListByGroup,
                        [this](RequestPtr request, Reply reply) { OnConsumerList(request, reply); });
+  dispatcher->Register(PeerMembers::kRequest,
+                       [this](RequestPtr request, Reply reply) { OnPeerAsks(request, reply); });
   dispatcher->Register(remoting::kCheckClientConfig,
                        [this](RequestPtr request, Reply reply) { OnCheckConfig(request, reply); });
   auto policy = LeaderGate::For(kEnsureBudget, remoting::kServiceNotAvailable);
@@ -188,8 +192,37 @@ void ClientProcessor::OnConsumerList(const RequestPtr& request, const Reply& rep
     reply(BadRequest(request->command, header.status()));
     return;
   }
+  const GroupName group(header->consumer_group);
+  if (context_.peer_members == nullptr || !context_.peer_members->young()) {
+    AnswerList(request, reply, group, {});
+    return;
+  }
+  context_.peer_members->Ask(group,
+                             [this, request, reply, group](const std::vector<ClientId>& others) {
+                               AnswerList(request, reply, group, others);
+                             });
+}
+
+// The members in this peer's own table, for a peer that asks.
+void ClientProcessor::OnPeerAsks(const RequestPtr& request, const Reply& reply) {
+  auto header = remoting::ConsumerGroupRequest::Decode(request->command.ext);
+  if (!header.ok()) {
+    reply(ResponseOf(request->command, header.status()));
+    return;
+  }
   remoting::ConsumerIdList list;
   for (const ClientId& id : context_.consumers.ClientIds(GroupName(header->consumer_group))) {
+    list.ids.push_back(id.value());
+  }
+  reply(SuccessWith(request->command, list.Encode()));
+}
+
+void ClientProcessor::AnswerList(const RequestPtr& request, const Reply& reply,
+                                 const GroupName& group, const std::vector<ClientId>& others) {
+  remoting::ConsumerIdList list;
+  for (const ClientId& id : context_.consumers.ClientIds(group)) list.ids.push_back(id.value());
+  for (const ClientId& id : others) {
+    if (std::find(list.ids.begin(), list.ids.end(), id.value()) != list.ids.end()) continue;
     list.ids.push_back(id.value());
   }
   if (!list.ids.empty()) {
@@ -204,7 +237,7 @@ void ClientProcessor::OnConsumerList(const RequestPtr& request, const Reply& rep
     return;
   }
   reply(remoting::Command::ResponseTo(request->command, remoting::kSystemError,
-                                      "no consumer for this group, " + header->consumer_group));
+                                      "no consumer for this group, " + group.value()));
 }
 
 void ClientProcessor::OnCheckConfig(const RequestPtr& request, const Reply& reply) {

@@ -32,6 +32,9 @@ class ClientProcessor {
   // Calls `done` when every group of the heartbeat has its configuration and retry topic.
   void EnsureGroups(const RequestPtr& request, const remoting::HeartbeatData& heartbeat,
                     std::function<void(Status)> done);
+  void OnPeerAsks(const RequestPtr& request, const Reply& reply);
+  void AnswerList(const RequestPtr& request, const Reply& reply, const GroupName& group,
+                  const std::vector<ClientId>& others);
   bool IsOrdered(const remoting::ConsumerData& group) const;
 
   BrokerContext& context_;

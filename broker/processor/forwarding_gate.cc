@@ -226,8 +226,7 @@ void ForwardingGate::Shared::RouteAllParked() {
 
 void ForwardingGate::Shared::AnswerLate(const ItemPtr& item) const {
   if (!item->policy.late) {
-    // Silence is the first peer's to keep; on the connection between peers it would stay open.
-    if (item->request->forwarded) item->reply(NotLeaderResponse(item->request->command));
+    KeepSilent(*item->request, item->reply);
     return;
   }
   remoting::Command response = item->policy.late(*item->request);

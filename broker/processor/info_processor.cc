@@ -56,6 +56,9 @@ void InfoProcessor::Update(const RequestPtr& request, const Reply& reply,
 void InfoProcessor::OnRuntimeInfo(const RequestPtr& request, const Reply& reply) {
   remoting::KVTable body;
   body.table = info_.Table();
+  // Members of one group that subscribe differently: their messages vanish.
+  body.table["triadSubscriptionConflicts"] =
+      std::to_string(context_.consumers.subscription_conflicts());
   reply(SuccessWith(request->command, body.Encode()));
 }
 

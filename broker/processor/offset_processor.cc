@@ -23,12 +23,6 @@ remoting::Command WithOffset(const remoting::Command& request, std::int64_t offs
   return response;
 }
 
-// Silence: any error would be read as "nothing stored". Towards the forwarding peer, which keeps
-// it, "not done".
-void KeepSilent(const RequestPtr& request, const Reply& reply) {
-  if (request->forwarded) reply(NotLeaderResponse(request->command));
-}
-
 remoting::Command NotFound(const remoting::Command& request) {
   return remoting::Command::ResponseTo(request, remoting::kQueryNotFound,
                                        "Not found, maybe this group consumer boot first");
@@ -62,7 +56,7 @@ void OffsetProcessor::OnQuery(const RequestPtr& request, const Reply& reply) {
           if (stored.status().code() == StatusCode::kNotLeader) {
             reply(NotLeaderResponse(request->command));
           } else {
-            KeepSilent(request, reply);
+            KeepSilent(*request, reply);
           }
           return;
         }
@@ -103,12 +97,12 @@ void OffsetProcessor::AnswerWithoutStored(const RequestPtr& request, const Reply
     } else {
       LOG(WARNING) << "offset query: message 0 of " << queue.topic << " queue " << queue.queue_id
                    << " cannot be found: " << read.status();
-      KeepSilent(request, reply);
+      KeepSilent(*request, reply);
     }
   });
   if (posted) return;
   LOG(WARNING) << "offset query left unanswered: too many reads wait";
-  KeepSilent(request, reply);
+  KeepSilent(*request, reply);
 }
 
 void OffsetProcessor::AnswerByDistance(const RequestPtr& request, const Reply& reply,

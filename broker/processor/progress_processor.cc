@@ -333,43 +333,30 @@ void ProgressProcessor::CommitReset(const RequestPtr& request, const Reply& repl
     reply(SuccessWith(request->command, body.Encode()));
     return;
   }
-  // From here on the group's own commits are ignored; those that wait go into the log first.
+  // From here on the group's own commits are ignored.
   const Status marked = context_.resets->Mark(commits);
   if (!marked.ok()) {
     reply(ResponseOf(request->command, marked));
     return;
   }
-  context_.offsets.Flush(
-      GroupName(header.group), request->arrived + kBudget,
-      [this, request, reply, header, body, commits = std::move(commits)](const Status& flushed) {
-        IgnoreError(flushed, "a leader that was deposed learns it from the proposal");
-        ProposeReset(request, reply, header, body, commits);
+  // In arrival order with the members' own commits: what arrived before it cannot overwrite it.
+  context_.offsets.CommitNow(
+      commits, request->arrived + kBudget,
+      [this, request, reply, header, body, commits](const Status& status) {
+        if (!status.ok()) {
+          context_.resets->Unmark(commits);
+          reply(ResponseOf(request->command, status));
+          return;
+        }
+        PushReset(header, body);
+        // Held pulls look again: the reset's next pull may be one of them.
+        if (context_.long_polling != nullptr) {
+          context_.timers.Schedule(std::chrono::milliseconds(0),
+                                   [this] { context_.long_polling->WakeAll(); });
+        }
+        reply(SuccessWith(request->command, request->command.language == "CPP" ? body.EncodeForCpp()
+                                                                               : body.Encode()));
       });
-}
-
-void ProgressProcessor::ProposeReset(const RequestPtr& request, const Reply& reply,
-                                     const remoting::ResetOffsetRequest& header,
-                                     const remoting::ResetOffsetBody& body,
-                                     const std::vector<OffsetCommit>& commits) {
-  Proposal proposal;
-  proposal.command.offsets = commits;
-  proposal.deadline = request->arrived + kBudget;
-  proposal.done = [this, request, reply, header, body, commits](const AppendOutcome& outcome) {
-    if (!outcome.status.ok()) {
-      context_.resets->Unmark(commits);
-      reply(ResponseOf(request->command, outcome.status));
-      return;
-    }
-    PushReset(header, body);
-    // Held pulls look again: the reset's next pull may be one of them.
-    if (context_.long_polling != nullptr) {
-      context_.timers.Schedule(std::chrono::milliseconds(0),
-                               [this] { context_.long_polling->WakeAll(); });
-    }
-    reply(SuccessWith(request->command,
-                      request->command.language == "CPP" ? body.EncodeForCpp() : body.Encode()));
-  };
-  context_.store.appender().Submit(std::move(proposal));
 }
 
 void ProgressProcessor::PushReset(const remoting::ResetOffsetRequest& header,

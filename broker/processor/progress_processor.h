@@ -42,10 +42,6 @@ class ProgressProcessor {
                  const remoting::ResetOffsetRequest& header, const TopicConfig& topic);
   void CommitReset(const RequestPtr& request, const Reply& reply,
                    const remoting::ResetOffsetRequest& header, std::vector<OffsetCommit> commits);
-  void ProposeReset(const RequestPtr& request, const Reply& reply,
-                    const remoting::ResetOffsetRequest& header,
-                    const remoting::ResetOffsetBody& body,
-                    const std::vector<OffsetCommit>& commits);
   void PushReset(const remoting::ResetOffsetRequest& header, const remoting::ResetOffsetBody& body);
   remoting::MessageQueue Name(const TopicQueue& queue) const;
 

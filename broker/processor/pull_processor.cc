@@ -161,6 +161,7 @@ Refusal PullProcessor::FindFilter(const remoting::PullMessageRequest& header,
 void PullProcessor::CommitOffset(const Pull& pull) const {
   const bool wanted = (pull.header.sys_flag & kCommitBit) != 0 && pull.header.commit_offset >= 0;
   if (!wanted || !Leads()) return;
+  if (!context_.store.state().FindGroup(GroupName(pull.header.consumer_group))) return;
   if (context_.resets->Pending(GroupName(pull.header.consumer_group), pull.queue)) return;
   OffsetCommit commit;
   commit.key = {GroupName(pull.header.consumer_group), pull.queue};
@@ -178,9 +179,24 @@ void PullProcessor::Examine(const PullPtr& pull) {
     OnOutOfRange(pull, range);
   } else if (pull->from == range.max) {
     HoldOrAnswer(pull);
+  } else if (!Leads() && IsOrderly(*pull)) {
+    AskLeader(pull);
   } else {
     Fetch(pull, false);
   }
+}
+
+bool PullProcessor::IsOrderly(const Pull& pull) const {
+  return context_.store.state().HoldsLock(GroupName(pull.header.consumer_group));
+}
+
+std::int64_t PullProcessor::SuggestBroker(const Pull& pull, PhysicalOffset position) const {
+  if (!context_.config.slave_read || context_.memory_bytes == 0 || IsOrderly(pull)) return 0;
+  const std::int64_t limit = context_.memory_bytes / 100 * context_.config.in_memory_percent;
+  const std::int64_t behind = context_.store.node().status().end_position - position;
+  if (behind <= limit) return 0;
+  const auto group = context_.store.state().FindGroup(GroupName(pull.header.consumer_group));
+  return (group ? *group : GroupConfig()).which_broker_when_consume_slowly;
 }
 
 void PullProcessor::Fetch(const PullPtr& pull, bool on_reader) {
@@ -201,7 +217,8 @@ void PullProcessor::Fetch(const PullPtr& pull, bool on_reader) {
     context_.counters.get_messages.fetch_add(batch.messages, std::memory_order_relaxed);
     context_.counters.get_bytes.fetch_add(static_cast<std::int64_t>(batch.body.size()),
                                           std::memory_order_relaxed);
-    Answer(*pull, remoting::kSuccess, batch.next, range, "FOUND", std::move(batch.body));
+    Answer(*pull, remoting::kSuccess, batch.next, range, "FOUND", std::move(batch.body),
+           SuggestBroker(*pull, batch.last_position));
     return;
   }
   pull->from = batch.next;
@@ -265,6 +282,7 @@ PullProcessor::Batch PullProcessor::Collect(const Pull& pull, bool on_reader) co
     }
     if (batch.messages > 0 && batch.body.size() + message.record.size() > bytes) break;
     batch.body += message.record;
+    batch.last_position = unit.position;
     ++batch.messages;
     ++batch.next;
   }
@@ -372,13 +390,15 @@ void PullProcessor::AskLeader(const PullPtr& pull) {
 }
 
 void PullProcessor::Answer(const Pull& pull, std::int32_t code, QueueOffset next, QueueRange range,
-                           std::string_view remark, std::string body) const {
+                           std::string_view remark, std::string body,
+                           std::int64_t suggested) const {
   auto& counter =
       code == remoting::kSuccess ? context_.counters.get_found : context_.counters.get_miss;
   counter.fetch_add(1, std::memory_order_relaxed);
   remoting::Command response =
       remoting::Command::ResponseTo(pull.request->command, code, std::string(remark));
   remoting::PullMessageResponse header;
+  header.suggest_which_broker_id = suggested;
   header.next_begin_offset = next.value();
   header.min_offset = range.min.value();
   header.max_offset = range.max.value();

@@ -46,7 +46,8 @@ class PullProcessor {
     bool needs_file = false;  // nothing yet: not all of it is in memory
     std::string body;
     std::int64_t messages = 0;
-    QueueOffset next;  // behind the last unit that was looked at
+    QueueOffset next;              // behind the last unit that was looked at
+    PhysicalOffset last_position;  // of the last message
   };
 
   void OnPull(const RequestPtr& request, const Reply& reply);
@@ -62,9 +63,13 @@ class PullProcessor {
   void AnswerMoved(const PullPtr& pull);
   void HoldOrAnswer(const PullPtr& pull);
   void AskLeader(const PullPtr& pull);
+  // A group with a queue lock consumes in order, and that order is the leader's.
+  bool IsOrderly(const Pull& pull) const;
+  // Where the next pull had better go (slaveReadEnable): 0 = the leader.
+  std::int64_t SuggestBroker(const Pull& pull, PhysicalOffset position) const;
   bool Leads() const { return context_.store.node().leader_info().ready; }
   void Answer(const Pull& pull, std::int32_t code, QueueOffset next, QueueRange range,
-              std::string_view remark, std::string body) const;
+              std::string_view remark, std::string body, std::int64_t suggested = 0) const;
   void Fail(const Pull& pull, std::int32_t code, std::string remark) const;
 
   BrokerContext& context_;

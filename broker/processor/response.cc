@@ -49,4 +49,12 @@ remoting::Command NotLeaderResponse(const remoting::Command& request) {
   return remoting::Command::ResponseTo(request, kNotLeaderResponse);
 }
 
+void KeepSilent(const Request& request, const Reply& reply) {
+  if (request.forwarded) {
+    reply(NotLeaderResponse(request.command));
+  } else if (!request.command.is_oneway()) {
+    request.connection->ForgetRequest();
+  }
+}
+
 }  // namespace triad::broker

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "broker/processor/codes.h"
+#include "broker/processor/request.h"
 #include "common/status.h"
 #include "remoting/command.h"
 
@@ -25,6 +26,9 @@ remoting::Command BadRequest(const remoting::Command& request, const Status& sta
 remoting::Command Success(const remoting::Command& request);
 // Success with a body.
 remoting::Command SuccessWith(const remoting::Command& request, std::string body);
+// No answer at all: any error would be read as "nothing stored" (wire.md D1). Towards the
+// forwarding peer, which keeps the silence, "not done".
+void KeepSilent(const Request& request, const Reply& reply);
 // Nothing was done: the gate routes the request again within its budget.
 remoting::Command NotLeaderResponse(const remoting::Command& request);
 

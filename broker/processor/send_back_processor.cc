@@ -4,6 +4,7 @@
 #include <chrono>
 #include <iterator>
 
+#include "broker/processor/failure_properties.h"
 #include "broker/processor/names.h"
 #include "broker/processor/response.h"
 #include "broker/processor/send_processor.h"
@@ -137,14 +138,10 @@ Result<MessageDraft> SendBackProcessor::Redirect(const SendBack& back, const Mes
                                                  StateCommand* command) const {
   const ReplicatedState& state = context_.store.state();
   MessageDraft draft = DraftFrom(message);
-  if (FindProperty(draft.properties, "RETRY_TOPIC").empty()) {
-    SetProperty(&draft.properties, "RETRY_TOPIC", message.topic);
-  }
+  const std::int64_t now_ms = context_.store.node().LogTimeMs();
+  NoteFailure(message, now_ms, back.request->command.ext.StringOr(kReasonField, {}),
+              &draft.properties);
   SetProperty(&draft.properties, "WAIT", "false");
-  if (FindProperty(draft.properties, "ORIGIN_MESSAGE_ID").empty()) {
-    SetProperty(&draft.properties, "ORIGIN_MESSAGE_ID",
-                OffsetMessageId(message.store_host, message.physical_offset));
-  }
   const std::int32_t retries_max =
       back.header.max_reconsume_times.value_or(back.group.retry_max_times);
   const bool dead = message.reconsume_times >= retries_max || back.header.delay_level < 0;
@@ -154,6 +151,7 @@ Result<MessageDraft> SendBackProcessor::Redirect(const SendBack& back, const Mes
                                         : kFirstRetryLevel + message.reconsume_times;
   }
   SetProperty(&draft.properties, "DELAY", std::to_string(level));
+  if (dead) NoteDeadLetter(now_ms, &draft.properties);
   draft.topic = Topic(dead ? DlqTopicOf(back.header.group) : RetryTopicOf(back.header.group));
   draft.reconsume_times = message.reconsume_times + 1;
   std::int32_t queues = 1;
@@ -173,6 +171,7 @@ Result<MessageDraft> SendBackProcessor::Redirect(const SendBack& back, const Mes
   // Spread by where the message stood; any queue will do.
   draft.queue_id = QueueId(static_cast<std::int32_t>((back.header.offset >> 3) % queues));
   ParkIfDelayed(DelayLevelCount(state), &draft);
+  MakeRoom(kPropertiesBytesMax, &draft.properties);
   return draft;
 }
 

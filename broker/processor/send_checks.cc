@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "broker/store/dedup_tail.h"
 #include "remoting/codes.h"
 
 namespace triad::broker {
@@ -69,6 +70,23 @@ void AddBrokerProperties(const BrokerConfig& config, std::string* properties) {
   SetProperty(properties, "MSG_REGION", config.region_id);
   SetProperty(properties, "TRACE_ON", config.trace_on ? "true" : "false");
   SetProperty(properties, "CLUSTER", config.cluster_name);
+}
+
+Refusal CollectKeys(DedupMode mode, const remoting::SendMessageRequest& header,
+                    const std::vector<MessageDraft>& drafts, DedupKeys* keys) {
+  if (mode == DedupMode::kNone) return {};
+  keys->topic = Topic(header.topic);
+  keys->queue_id = QueueId(header.queue_id);
+  for (const MessageDraft& draft : drafts) {
+    const DedupTarget target = DedupTargetOf(draft.topic.value(), draft.queue_id, draft.properties);
+    const bool counts = target.topic == header.topic;
+    keys->keys.emplace_back(counts ? DedupKeyOf(mode, draft.properties) : std::string_view());
+    if (keys->keys.back().size() <= kDedupKeyBytesMax) continue;
+    return Illegal("its key has " + std::to_string(keys->keys.back().size()) +
+                   " bytes, the limit in a topic with the attribute dedup is " +
+                   std::to_string(kDedupKeyBytesMax));
+  }
+  return {};
 }
 
 std::vector<MessageDraft> UnpackBatch(const BrokerConfig& config,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "broker/config/broker_config.h"
+#include "broker/store/appender.h"
 #include "broker/store/message.h"
 #include "common/status.h"
 #include "remoting/command.h"
@@ -35,6 +36,11 @@ Refusal CheckSizes(const BrokerConfig& config, std::string_view body, std::strin
 
 // MSG_REGION, TRACE_ON and CLUSTER; takes off POP_CK.
 void AddBrokerProperties(const BrokerConfig& config, std::string* properties);
+
+// What the messages of a send to a topic with a dedup rule are known by. Refused when a key is too
+// long to be remembered.
+Refusal CollectKeys(DedupMode mode, const remoting::SendMessageRequest& header,
+                    const std::vector<MessageDraft>& drafts, DedupKeys* keys);
 
 // The messages of a batch body, all to (topic, queue of `header`), checked and completed.
 // *refusal says why there are none.

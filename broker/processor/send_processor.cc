@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "broker/processor/failure_properties.h"
 #include "broker/processor/names.h"
 #include "broker/processor/response.h"
 #include "broker/processor/system_state.h"
 #include "broker/service/delay_topic.h"
 #include "broker/store/delay_levels.h"
+#include "common/log_rate_limiter.h"
 #include "remoting/codes.h"
 
 namespace triad::broker {
@@ -124,11 +126,16 @@ Refusal SendProcessor::RouteRetry(Send* send) const {
   }
   const std::int32_t allowed = send->header.max_reconsume_times.value_or(
       config ? config->retry_max_times : GroupConfig().retry_max_times);
-  if (send->header.reconsume_times <= allowed && !context_.locks.GroupHoldsLease(group)) return {};
+  if (send->header.reconsume_times <= allowed && !context_.locks.GroupHoldsLease(group)) {
+    send->is_retry_copy = true;
+    return {};
+  }
   send->to_dead_letters = true;
   send->header.topic = DlqTopicOf(group.value());
   send->header.queue_id = -1;
   SetProperty(&send->header.properties, "DELAY", "-1");
+  NoteDeadLetter(context_.store.node().LogTimeMs(), &send->header.properties);
+  MakeRoom(kPropertiesBytesMax, &send->header.properties);
   return {};
 }
 
@@ -262,6 +269,11 @@ void SendProcessor::Submit(const SendPtr& send, const TopicConfig& topic) {
   }
   std::string unique_key(FindProperty(drafts.front().properties, "UNIQ_KEY"));
   Proposal proposal;
+  refusal = CollectKeys(DedupRuleOf(topic.attributes).mode, send->header, drafts, &proposal.dedup);
+  if (refusal) {
+    send->reply(RefusalResponse(send->request->command, refusal));
+    return;
+  }
   proposal.messages = std::move(drafts);
   proposal.deadline = send->request->arrived + kSendBudget;
   proposal.done = [this, send, body_bytes,
@@ -284,22 +296,41 @@ void SendProcessor::Answer(const Send& send, const std::string& unique_key, std:
     send.reply(std::move(response));
     return;
   }
+  if (send.is_retry_copy) NoteRetryCopy(send);
   const auto count = static_cast<std::int64_t>(outcome.messages.size());
-  context_.counters.put_messages.fetch_add(count, std::memory_order_relaxed);
-  context_.counters.put_bytes.fetch_add(body_bytes, std::memory_order_relaxed);
+  const auto again = std::count_if(outcome.messages.begin(), outcome.messages.end(),
+                                   [](const AppendedMessage& one) { return one.duplicate; });
+  context_.counters.put_duplicates.fetch_add(again, std::memory_order_relaxed);
+  if (again < count) {
+    context_.counters.put_messages.fetch_add(count - again, std::memory_order_relaxed);
+    context_.counters.put_bytes.fetch_add(body_bytes, std::memory_order_relaxed);
+  }
   remoting::SendMessageResponse header;
   for (const AppendedMessage& message : outcome.messages) {
     if (!header.msg_id.empty()) header.msg_id += ',';
     header.msg_id += OffsetMessageId(context_.store_host, message.physical_offset);
   }
-  header.queue_id = send.header.queue_id;
-  header.queue_offset = outcome.messages.front().queue_offset.value();
+  const AppendedMessage& first = outcome.messages.front();
+  header.queue_id = first.duplicate ? first.first_queue.value() : send.header.queue_id;
+  header.queue_offset = first.queue_offset.value();
   header.transaction_id = unique_key;
   header.msg_region = context_.config.region_id;
   header.trace_on = context_.config.trace_on;
   remoting::Command response = Success(command);
   header.Encode(&response.ext);
   send.reply(std::move(response));
+}
+
+// The client could not send the message back and sent it itself: that is a new copy, the broker
+// cannot tell whether the send-back was stored too.
+void SendProcessor::NoteRetryCopy(const Send& send) const {
+  context_.counters.retry_copies.fetch_add(1, std::memory_order_relaxed);
+  static LogRateLimiter limiter{std::chrono::seconds(10)};
+  if (const auto suppressed = limiter.Allow(context_.clock.MonoNow())) {
+    LOG(WARNING) << "a client sent a failed message to " << send.header.topic
+                 << " itself, as its send-back had no good answer; the message may come twice"
+                 << SuppressedNote(*suppressed);
+  }
 }
 
 std::string SendProcessor::UniqueKey() const {

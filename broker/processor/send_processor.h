@@ -35,7 +35,8 @@ class SendProcessor {
     Reply reply;
     remoting::SendMessageRequest header;
     bool to_dead_letters = false;
-    int creations = 0;  // topics created for it so far
+    bool is_retry_copy = false;  // a consumer's own send to its retry topic
+    int creations = 0;           // topics created for it so far
   };
   using SendPtr = std::shared_ptr<Send>;
 
@@ -54,6 +55,7 @@ class SendProcessor {
                                    Refusal* refusal) const;
   void Answer(const Send& send, const std::string& unique_key, std::int64_t body_bytes,
               const AppendOutcome& outcome) const;
+  void NoteRetryCopy(const Send& send) const;
   std::string UniqueKey() const;
 
   BrokerContext& context_;

@@ -9,6 +9,7 @@ namespace triad::broker {
 namespace {
 
 constexpr std::int32_t kPermReadWrite = 6;
+constexpr std::int32_t kPermRead = 4;
 constexpr std::int32_t kPermTemplate = 7;  // new topics inherit from it
 constexpr std::int32_t kUnitSubscription = 2;
 
@@ -63,6 +64,16 @@ StateCommand MissingSystemState(const BrokerConfig& config, const ReplicatedStat
     GroupConfig group;
     group.name = GroupName(std::string(name));
     if (!state.FindGroup(group.name)) command.put_groups.push_back(std::move(group));
+  }
+  return command;
+}
+
+StateCommand UnreadableDeadLetters(const ReplicatedState& state) {
+  StateCommand command;
+  for (TopicConfig& topic : state.Topics()) {
+    if (!topic.name.value().starts_with(kDlqPrefix) || (topic.perm & kPermRead) != 0) continue;
+    topic.perm |= kPermRead;
+    command.put_topics.push_back(std::move(topic));
   }
   return command;
 }

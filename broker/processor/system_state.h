@@ -12,6 +12,10 @@ namespace triad::broker {
 // Empty when nothing is missing.
 StateCommand MissingSystemState(const BrokerConfig& config, const ReplicatedState& state);
 
+// Dead-letter topics that only can be written, as old brokers made them: made readable. Empty when
+// there is none.
+StateCommand UnreadableDeadLetters(const ReplicatedState& state);
+
 // The group and its %RETRY% topic, as they are created for a new consumer group; without what
 // exists. `order`: a subscribed topic is an ordered one.
 StateCommand MissingGroupState(const BrokerConfig& config, const ReplicatedState& state,

@@ -17,8 +17,17 @@ constexpr std::chrono::milliseconds kBudget{2500};
 constexpr std::chrono::milliseconds kRegisterBudget{1000};
 constexpr std::int32_t kQueuesMax = 65536;
 
-constexpr std::array<std::string_view, 4> kAttributes = {"queue.type", "cleanup.policy",
-                                                         "message.type", "reserve.time"};
+// Of a topic whose messages are ordered by key: its number of queues says which queue a key is in.
+constexpr std::string_view kOrderAttribute = "order";
+constexpr std::string_view kStrict = "strict";
+constexpr std::array<std::string_view, 7> kAttributes = {
+    "queue.type",    "cleanup.policy",      "message.type", "reserve.time",
+    kDedupAttribute, kDedupWindowAttribute, kOrderAttribute};
+
+bool IsStrict(const TopicConfig& topic) {
+  const auto found = topic.attributes.find(std::string(kOrderAttribute));
+  return found != topic.attributes.end() && found->second == kStrict;
+}
 
 }  // namespace
 
@@ -54,6 +63,12 @@ Status ApplyAttributeChanges(const std::map<std::string, std::string>& changes, 
       }
       current->erase(key);
     } else {
+      if (const Status valid = CheckDedupAttribute(key, value); !valid.ok()) {
+        return Status::Internal(std::string(valid.message()));
+      }
+      if (key == kOrderAttribute && value != kStrict && value != "none") {
+        return Status::Internal("attribute order is '" + value + "', expected strict or none");
+      }
       (*current)[key] = value;
     }
   }
@@ -98,6 +113,21 @@ Status TopicProcessor::CheckChange(const TopicConfig& topic) const {
   return Status::Ok();
 }
 
+Status CheckStrictOrder(const std::optional<TopicConfig>& known, const TopicConfig& next) {
+  if (!known || !IsStrict(*known) || !IsStrict(next)) return Status::Ok();
+  if (known->write_queues == next.write_queues && known->read_queues == next.read_queues) {
+    return Status::Ok();
+  }
+  const std::string name = next.name.value();
+  return Status::InvalidArgument(
+      "topic[" + name + "] has the attribute order=strict and " +
+      std::to_string(known->write_queues) + " write and " + std::to_string(known->read_queues) +
+      " read queues; another number would send a key to another queue while its earlier messages "
+      "still wait. To change it: stop the producers, wait until consumerProgress shows no "
+      "difference for any group of the topic, repeat the command with the attribute '-order', "
+      "and set '+order=strict' again");
+}
+
 void TopicProcessor::OnUpdate(const RequestPtr& request, const Reply& reply) {
   auto header = remoting::CreateTopicRequest::Decode(request->command.ext);
   if (!header.ok()) {
@@ -119,6 +149,7 @@ void TopicProcessor::OnUpdate(const RequestPtr& request, const Reply& reply) {
     valid =
         ApplyAttributeChanges(ParseAttributeChanges(header->attributes), !known, &topic.attributes);
   }
+  if (valid.ok()) valid = CheckStrictOrder(known, topic);
   if (!valid.ok()) {
     reply(ResponseOf(request->command, valid));
     return;
@@ -139,6 +170,7 @@ void TopicProcessor::OnUpdateList(const RequestPtr& request, const Reply& reply)
     topic.attributes = known ? known->attributes : std::map<std::string, std::string>();
     Status valid = CheckChange(topic);
     if (valid.ok()) valid = ApplyAttributeChanges(one.attributes, !known, &topic.attributes);
+    if (valid.ok()) valid = CheckStrictOrder(known, topic);
     if (!valid.ok()) {
       reply(ResponseOf(request->command, valid));
       return;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,8 @@ class TopicProcessor {
 // Errors: kInternal (code 1 on the wire) naming the key.
 Status ApplyAttributeChanges(const std::map<std::string, std::string>& changes, bool is_new_topic,
                              std::map<std::string, std::string>* current);
+// kInvalidArgument when the number of queues of a topic with order=strict would change.
+Status CheckStrictOrder(const std::optional<TopicConfig>& known, const TopicConfig& next);
 std::map<std::string, std::string> ParseAttributeChanges(const std::string& text);
 
 }  // namespace triad::broker

@@ -11,6 +11,8 @@
 namespace triad::broker {
 namespace {
 
+constexpr std::size_t kReleasesPerCommand = 2000;  // keeps an entry well below its 1 MiB
+
 using Granted = std::function<void(Result<std::vector<LockService::Held>>)>;
 
 std::chrono::milliseconds Until(TimePoint deadline, TimePoint now) {
@@ -47,6 +49,7 @@ struct LockService::Shared : std::enable_shared_from_this<Shared> {
   void Settle(Term at, const std::vector<LockOutcome>& grants, const AppendOutcome& outcome);
   std::vector<Held> HeldOf(const GroupName& group, const ClientId& client,
                            const std::vector<TopicQueue>& queues);
+  void Release(Term at, Proposal proposal, std::function<void(Status)> done);
 
   const Clock& clock;
   Appender& appender;
@@ -161,6 +164,24 @@ std::vector<LockService::Held> LockService::Shared::HeldOf(const GroupName& grou
   return held;
 }
 
+// Puts the releases in `proposal` into the log; those that stand there leave the table.
+void LockService::Shared::Release(Term at, Proposal proposal, std::function<void(Status)> done) {
+  proposal.only_in = at;
+  proposal.done = [self = shared_from_this(), at, released = proposal.command.locks,
+                   done = std::move(done)](const AppendOutcome& outcome) {
+    if (outcome.status.ok()) {
+      const std::lock_guard lock(self->mutex);
+      for (const LockOutcome& one : released) {
+        const auto found = self->leases.find(one.key);
+        if (self->term != at || found == self->leases.end()) continue;
+        if (found->second.token == one.token) self->leases.erase(found);
+      }
+    }
+    done(outcome.status);
+  };
+  appender.Submit(std::move(proposal));
+}
+
 LockService::LockService(const Clock& clock, Appender& appender, const ReplicatedState& state,
                          LeaderReads& reads, OffsetService& offsets, std::size_t max_leases)
     : shared_(std::make_shared<Shared>(clock, appender, state, reads, offsets, max_leases)) {
@@ -234,22 +255,34 @@ void LockService::Unlock(const GroupName& group, const ClientId& client,
       done(Status::Ok());
       return;
     }
-    proposal.only_in = at;
-    proposal.done = [shared, at, released = proposal.command.locks,
-                     done](const AppendOutcome& outcome) {
-      if (outcome.status.ok()) {
-        const std::lock_guard lock(shared->mutex);
-        for (const LockOutcome& lock_out : released) {
-          const auto found = shared->leases.find(lock_out.key);
-          if (shared->term != at || found == shared->leases.end()) continue;
-          if (found->second.token == lock_out.token) shared->leases.erase(found);
-        }
-      }
-      done(outcome.status);
-    };
-    shared->appender.Submit(std::move(proposal));
+    shared->Release(at, std::move(proposal), done);
   };
   shared->offsets.Flush(group, deadline, std::move(release));
+}
+
+void LockService::ReleaseExpired(TimePoint deadline) {
+  const TimePoint now = shared_->clock.MonoNow();
+  Proposal proposal;
+  proposal.deadline = deadline;
+  Term at;
+  {
+    const std::lock_guard lock(shared_->mutex);
+    at = shared_->term;
+    for (auto& [key, lease] : shared_->leases) {
+      if (lease.live(now)) continue;
+      if (proposal.command.locks.size() == kReleasesPerCommand) break;
+      proposal.command.locks.push_back({key, ClientId(), lease.token});
+      lease.settled = false;  // who asks now gets a grant of its own, behind the release
+    }
+  }
+  if (at == Term{} || proposal.command.locks.empty()) return;
+  shared_->Release(at, std::move(proposal),
+                   [](const Status& status) { IgnoreError(status, "it is tried again"); });
+}
+
+std::size_t LockService::leases() const {
+  const std::lock_guard lock(shared_->mutex);
+  return shared_->leases.size();
 }
 
 bool LockService::GroupHoldsLease(const GroupName& group) const {

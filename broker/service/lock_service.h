@@ -3,7 +3,8 @@
 // The log records outcomes only: grant(queue, client, token) and release. Renewals are leader-local
 // and confirmed by ReadIndex; a lease ends 60 s after its last renewal by the leader's monotonic
 // clock; a new leader counts every lease of the state as fresh. A tentative grant keeps others away
-// while its entry is on its way. Bounds: max_leases. Thread: safe on every thread; a leaf mutex;
+// while its entry is on its way. Leases that have ended are released and leave the table. Bounds:
+// max_leases. Thread: safe on every thread; a leaf mutex;
 // `done` runs on the apply, log or caller's thread. Source: architecture.md §4, wire.md §7.6.
 
 #pragma once
@@ -45,6 +46,11 @@ class LockService {
   // Releases what `client` holds of `queues`; others' locks stay. `done` after the commit.
   void Unlock(const GroupName& group, const ClientId& client, std::vector<TopicQueue> queues,
               TimePoint deadline, std::function<void(Status)> done);
+
+  // Releases, through the log, what nobody has renewed for a lease: a holder that is gone for good
+  // must not count as one again at the next leader. Call it every few seconds.
+  void ReleaseExpired(TimePoint deadline);
+  std::size_t leases() const;
 
   // The group holds a live lease of some queue (it is an orderly group: wire.md §8.3).
   bool GroupHoldsLease(const GroupName& group) const;

@@ -202,6 +202,31 @@ void OffsetService::Commit(OffsetCommit commit, TimePoint deadline, Done done) {
   }
 }
 
+void OffsetService::CommitNow(std::vector<OffsetCommit> commits, TimePoint deadline, Done done) {
+  struct Gathering {
+    explicit Gathering(std::size_t n) : open(n) {}
+    std::mutex mutex;
+    std::size_t open;
+    Status first_error;
+  };
+  CHECK(!commits.empty());
+  const GroupName group = commits.front().key.group;
+  auto gathering = std::make_shared<Gathering>(commits.size());
+  for (OffsetCommit& commit : commits) {
+    Commit(std::move(commit), deadline, [gathering, done](const Status& status) {
+      Status result;
+      {
+        const std::lock_guard lock(gathering->mutex);
+        if (!status.ok() && gathering->first_error.ok()) gathering->first_error = status;
+        if (--gathering->open > 0) return;
+        result = gathering->first_error;
+      }
+      done(std::move(result));
+    });
+  }
+  Flush(group, deadline, [](const Status&) {});
+}
+
 void OffsetService::Flush(const GroupName& group, TimePoint /*deadline*/, Done done) {
   Shared::Batches batches;
   {

@@ -39,6 +39,11 @@ class OffsetService {
   // (nothing happened), kTimedOut (unknown), kBusy.
   void Commit(OffsetCommit commit, TimePoint deadline, std::function<void(Status)> done);
 
+  // Several at once, in arrival order with all other commits, and not delayed: a reset. `done` once
+  // all are committed and applied, with the first error if any.
+  void CommitNow(std::vector<OffsetCommit> commits, TimePoint deadline,
+                 std::function<void(Status)> done);
+
   // The stored offset, or nullopt when certainly nothing is stored. Errors: as LeaderReads.
   void Query(const GroupQueue& key, TimePoint deadline,
              std::function<void(Result<std::optional<QueueOffset>>)> done);

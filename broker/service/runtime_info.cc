@@ -91,6 +91,10 @@ void RuntimeInfo::AddRates(std::map<std::string, std::string>* table) const {
     (*table)[key] = "0";
   }
   (*table)["putMessageDistributeTime"] = "null";
+  (*table)["triadPutDuplicates"] =
+      std::to_string(counters_.put_duplicates.load(std::memory_order_relaxed));
+  (*table)["triadRetryCopies"] =
+      std::to_string(counters_.retry_copies.load(std::memory_order_relaxed));
 }
 
 void RuntimeInfo::AddDaily(std::map<std::string, std::string>* table) const {
@@ -132,6 +136,14 @@ void RuntimeInfo::AddStore(std::map<std::string, std::string>* table) const {
   (*table)["triadCommitIndex"] = std::to_string(status.commit_index.value());
   (*table)["triadAppliedIndex"] = std::to_string(status.applied_index.value());
   (*table)["triadNotReady"] = status.not_ready_reason;
+  std::size_t keys = 0;
+  std::uint64_t evicted = 0;
+  for (const ReplicatedState::DedupUse& use : store_.state().DedupUses()) {
+    keys += use.keys;
+    evicted += use.evicted;
+  }
+  (*table)["triadDedupKeys"] = std::to_string(keys);
+  (*table)["triadDedupKeysEvicted"] = std::to_string(evicted);
 }
 
 // delivered,max of each delay level.

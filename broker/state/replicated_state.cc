@@ -10,6 +10,7 @@ namespace triad::broker {
 namespace {
 
 constexpr std::int64_t kSendBackMarkMs = 10 * 60 * 1000;
+const std::string kDlqTopicPrefix = "%DLQ%";
 
 TopicQueue FirstQueueOf(const Topic& topic) {
   return {topic, QueueId{std::numeric_limits<std::int32_t>::min()}};
@@ -17,9 +18,11 @@ TopicQueue FirstQueueOf(const Topic& topic) {
 
 }  // namespace
 
-ReplicatedState::ReplicatedState(std::unique_ptr<StateStore> store)
+ReplicatedState::ReplicatedState(std::unique_ptr<StateStore> store, std::size_t dedup_keys_max)
     : tables_(std::make_unique<Tables>()) {
   CHECK(store != nullptr);
+  CHECK_GT(dedup_keys_max, 0u);
+  tables_->dedup_keys_max = dedup_keys_max;
   tables_->store = std::move(store);
 }
 
@@ -58,6 +61,7 @@ ReplicatedState::CommandResult ReplicatedState::Apply(const StateCommand& comman
     tables.delay_levels = command.set_delay_levels;
     tables.dirty.delay_levels = true;
   }
+  for (const DlqMark& mark : command.dlq_marks) tables.MarkDlq(mark);
   return result;
 }
 
@@ -71,6 +75,7 @@ void ReplicatedState::Tables::PutTopics(const StateCommand& command, const Apply
         found == topics.end() ? context.position : found->second.created_position;
     if (found != topics.end() && found->second == next) continue;
     topics[put.name] = std::move(next);
+    FollowDedupRule(put.name);
     dirty.topics.insert(put.name);
     result->topics_changed.push_back(put.name.value());
     applied.data_version = {applied.data_version.counter + 1, context.store_time_ms};
@@ -107,6 +112,49 @@ void ReplicatedState::Tables::DropTopicData(const Topic& topic) {
     dirty.next_offsets.push_back(queue.first);
     return true;
   });
+  std::erase_if(dlq, [&](const auto& queue) {
+    if (topic.value() != kDlqTopicPrefix + queue.first.first.value()) return false;
+    dirty.dlq.insert(queue.first);
+    return true;
+  });
+  DropDedup(topic.value());
+}
+
+void ReplicatedState::Tables::MarkDlq(const DlqMark& mark) {
+  const DlqQueue queue{mark.group, mark.queue_id};
+  DlqRecord& record = dlq[queue];
+  record.floor = std::max(record.floor, mark.min_offset);
+  if (mark.offset >= record.floor) record.above.insert(mark.offset);
+  record.above.erase(record.above.begin(), record.above.lower_bound(record.floor));
+  while (record.above.erase(record.floor) != 0) ++record.floor;
+  dirty.dlq.insert(queue);
+}
+
+void ReplicatedState::Tables::FollowDedupRule(const Topic& topic) {
+  const DedupRule rule = DedupRuleOf(topics.at(topic).attributes);
+  const auto found = dedup.find(topic.value());
+  if (found != dedup.end() && found->second.rule.mode == rule.mode) {
+    found->second.rule = rule;
+    return;
+  }
+  DropDedup(topic.value());
+  if (rule.mode == DedupMode::kNone) return;
+  dedup[topic.value()] = {rule, std::make_unique<DedupTable>(dedup_keys_max)};
+}
+
+void ReplicatedState::Tables::DropDedup(const std::string& topic) {
+  const auto found = dedup.find(topic);
+  if (found == dedup.end()) return;
+  found->second.table->Clear([&](const std::string& key) { dirty.keys.emplace_back(topic, key); });
+  dedup.erase(found);
+}
+
+void ReplicatedState::Tables::ExpireKeys(std::int64_t now_ms) {
+  for (auto& [topic, keys] : dedup) {
+    keys.table->Expire(now_ms - keys.rule.window_ms, [&, &name = topic](const std::string& key) {
+      dirty.keys.emplace_back(name, key);
+    });
+  }
 }
 
 void ReplicatedState::Tables::PutGroups(const StateCommand& command) {
@@ -182,6 +230,29 @@ void ReplicatedState::NoteMessage(const TopicQueue& queue, QueueOffset next) {
   tables.dirty.next_offsets.push_back(queue);
 }
 
+bool ReplicatedState::has_dedup() const {
+  return !tables_->dedup.empty();  // only this thread changes it
+}
+
+DedupMode ReplicatedState::DedupModeOf(std::string_view topic) const {
+  const auto& dedup = tables_->dedup;
+  const auto found = dedup.find(topic);
+  return found == dedup.end() ? DedupMode::kNone : found->second.rule.mode;
+}
+
+void ReplicatedState::NoteKey(std::string_view topic, const std::string& key,
+                              const DedupRecord& record) {
+  Tables& tables = *tables_;
+  const std::unique_lock hold(tables.mutex);
+  const auto found = tables.dedup.find(topic);
+  CHECK(found != tables.dedup.end()) << "a topic without a rule has no keys: " << topic;
+  const auto note = [&](const std::string& changed) {
+    tables.dirty.keys.emplace_back(found->first, changed);
+  };
+  found->second.table->Put(key, record, note);
+  note(key);
+}
+
 void ReplicatedState::FinishEntry(const ApplyContext& context) {
   Tables& tables = *tables_;
   const std::unique_lock hold(tables.mutex);
@@ -192,6 +263,7 @@ void ReplicatedState::FinishEntry(const ApplyContext& context) {
   tables.applied.end_position = context.end_position;
   tables.applied.store_time_ms = context.store_time_ms;
   tables.ExpireSendBacks(context.store_time_ms);
+  tables.ExpireKeys(context.store_time_ms);
 }
 
 // ---- Reads --------------------------------------------------------------------------------------
@@ -336,6 +408,53 @@ std::string ReplicatedState::delay_levels() const {
 bool ReplicatedState::SentBack(const GroupName& group, PhysicalOffset offset) const {
   const std::shared_lock hold(tables_->mutex);
   return tables_->send_backs.contains({group, offset});
+}
+
+ReplicatedState::DlqProgress ReplicatedState::DlqProgressOf(const GroupName& group,
+                                                            QueueId queue) const {
+  const std::shared_lock hold(tables_->mutex);
+  const auto found = tables_->dlq.find({group, queue});
+  if (found == tables_->dlq.end()) return {};
+  const DlqRecord& record = found->second;
+  return {record.floor, {record.above.begin(), record.above.end()}};
+}
+
+bool ReplicatedState::DlqSettled(const GroupName& group, QueueId queue, QueueOffset offset) const {
+  const std::shared_lock hold(tables_->mutex);
+  const auto found = tables_->dlq.find({group, queue});
+  if (found == tables_->dlq.end()) return false;
+  return offset < found->second.floor || found->second.above.contains(offset);
+}
+
+std::optional<DedupRecord> ReplicatedState::FindDuplicate(const std::string& topic,
+                                                          std::string_view key,
+                                                          std::int64_t now_ms) const {
+  const std::shared_lock hold(tables_->mutex);
+  const auto found = tables_->dedup.find(topic);
+  if (found == tables_->dedup.end()) return std::nullopt;
+  const DedupRecord* record = found->second.table->Find(key);
+  if (record == nullptr || record->store_time_ms + found->second.rule.window_ms <= now_ms) {
+    return std::nullopt;
+  }
+  return *record;
+}
+
+std::vector<ReplicatedState::DedupUse> ReplicatedState::DedupUses() const {
+  const std::shared_lock hold(tables_->mutex);
+  std::vector<DedupUse> uses;
+  for (const auto& [topic, keys] : tables_->dedup) {
+    uses.push_back({topic, keys.table->size(), keys.table->evicted()});
+  }
+  return uses;
+}
+
+bool ReplicatedState::HoldsLock(const GroupName& group) const {
+  const std::shared_lock hold(tables_->mutex);
+  for (auto it = tables_->locks.lower_bound({group, TopicQueue{}});
+       it != tables_->locks.end() && it->first.group == group; ++it) {
+    if (!it->second.client.empty()) return true;
+  }
+  return false;
 }
 
 }  // namespace triad::broker

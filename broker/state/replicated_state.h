@@ -1,6 +1,6 @@
 // ReplicatedState: what a failover must not forget: topics, groups, consumer offsets, queue locks,
-// next queue offsets, delay progress, send-back marks. Changed only by applied entries; the same on
-// every peer.
+// next queue offsets, delay progress, send-back marks, settled dead letters, keys of recent
+// messages. Changed only by applied entries; the same on every peer.
 //
 // All of it is held in memory; dirty records are written to the StateStore in ONE synced batch per
 // flush. Owner: the apply thread (Load, Apply*, Flush). Reads are safe on every thread: a leaf
@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "broker/state/dedup_table.h"
 #include "broker/state/state_store.h"
 #include "common/ids.h"
 #include "common/status.h"
@@ -73,10 +74,18 @@ struct LockOutcome {  // grant when client is set, else release
   std::uint64_t token = 0;
 };
 
+// A dead letter that was replayed or dropped.
+struct DlqMark {
+  GroupName group;
+  QueueId queue_id;  // of %DLQ%group
+  QueueOffset offset;
+  QueueOffset min_offset;  // of the queue, as the leader sees it
+};
+
 // A command in C++ terms; EncodeStateCommand makes the bytes that go into the log. Its parts are
 // applied in the order of the fields. The encodings of commands that hold only offsets, locks,
-// delays and send-backs may be concatenated: the result is one command that does all of it in
-// order.
+// delays, send-backs and dead-letter marks may be concatenated: the result is one command that does
+// all of it in order.
 struct StateCommand {
   std::vector<TopicConfig> put_topics;
   bool create_only = false;
@@ -91,6 +100,7 @@ struct StateCommand {
       delays;  // level, next offset in its schedule queue
   std::vector<std::pair<GroupName, PhysicalOffset>> send_backs;
   std::string set_delay_levels;
+  std::vector<DlqMark> dlq_marks;
   bool empty() const;
 };
 std::string EncodeStateCommand(const StateCommand& command);
@@ -111,7 +121,9 @@ struct DataVersion {  // of the topic table
 
 class ReplicatedState {
  public:
-  explicit ReplicatedState(std::unique_ptr<StateStore> store);
+  // `dedup_keys_max` has to be the same on every peer; tests take fewer.
+  explicit ReplicatedState(std::unique_ptr<StateStore> store,
+                           std::size_t dedup_keys_max = kDedupKeysMax);
   ~ReplicatedState();
 
   // ---- apply thread ----
@@ -128,6 +140,11 @@ class ReplicatedState {
   CommandResult Apply(const StateCommand& command, const ApplyContext& context);
   // A message was applied: its queue continues at `next`.
   void NoteMessage(const TopicQueue& queue, QueueOffset next);
+  bool has_dedup() const;  // some topic has a rule
+  // What messages of `topic` are known by.
+  DedupMode DedupModeOf(std::string_view topic) const;
+  // A message of a topic with a rule was applied.
+  void NoteKey(std::string_view topic, const std::string& key, const DedupRecord& record);
   // Called once per entry, after its command and messages.
   void FinishEntry(const ApplyContext& context);
   bool dirty() const;
@@ -166,6 +183,25 @@ class ReplicatedState {
   std::string delay_levels() const;                     // empty = not set yet
   bool SentBack(const GroupName& group,
                 PhysicalOffset offset) const;  // within 10 minutes of log time
+  // Of a queue of %DLQ%group. `settled`: replayed or dropped, at or above `floor`; below it all
+  // are.
+  struct DlqProgress {
+    QueueOffset floor;
+    std::vector<QueueOffset> settled;  // ascending
+  };
+  DlqProgress DlqProgressOf(const GroupName& group, QueueId queue) const;
+  bool DlqSettled(const GroupName& group, QueueId queue, QueueOffset offset) const;
+  // The first message of `topic` with this key, unless its window is over at `now_ms`.
+  std::optional<DedupRecord> FindDuplicate(const std::string& topic, std::string_view key,
+                                           std::int64_t now_ms) const;
+  struct DedupUse {
+    std::string topic;
+    std::size_t keys = 0;
+    std::uint64_t evicted = 0;  // since the start of this process
+  };
+  std::vector<DedupUse> DedupUses() const;
+  // The group has a queue lock that was not released: it consumes in order.
+  bool HoldsLock(const GroupName& group) const;
 
  private:
   struct Tables;

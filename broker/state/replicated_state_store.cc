@@ -62,7 +62,22 @@ Status ReplicatedState::Load() {
     tables.send_back_order.emplace_back(marked_at, id);
   }
   std::sort(tables.send_back_order.begin(), tables.send_back_order.end());
+  tables.BuildDedup();
   return Status::Ok();
+}
+
+// The keys' tables from the topics' rules and the records, in log order.
+void ReplicatedState::Tables::BuildDedup() {
+  for (const auto& [name, topic] : topics) FollowDedupRule(name);
+  std::sort(loaded_keys.begin(), loaded_keys.end(), [](const auto& a, const auto& b) {
+    return a.second.physical_offset < b.second.physical_offset;
+  });
+  for (const auto& [id, record] : loaded_keys) {
+    const auto found = dedup.find(id.first);
+    if (found == dedup.end()) continue;  // the rule went with the keys, in one batch
+    found->second.table->Put(id.second, record, [](const std::string&) {});
+  }
+  loaded_keys = {};
 }
 
 Status ReplicatedState::Tables::CheckFlushRecords(const std::set<std::uint64_t>& numbers,
@@ -120,6 +135,20 @@ Status ReplicatedState::Tables::LoadTyped(std::string_view key, std::string_view
     if (!parsed.ok()) return parsed.status();
     const Result<LockRecord> record = DecodeLock(value);
     if (record.ok()) locks[parsed.value()] = record.value();
+    return record.status();
+  }
+  if (kind == kDlqKind) {
+    const Result<DlqQueue> queue = ParseDlqKey(key);
+    if (!queue.ok()) return queue.status();
+    const Result<DlqRecord> record = DecodeDlq(value);
+    if (record.ok()) dlq[queue.value()] = record.value();
+    return record.status();
+  }
+  if (kind == kDedupKind) {
+    const auto id = ParseDedupKey(key);
+    if (!id.ok()) return id.status();
+    const Result<DedupRecord> record = DecodeKey(value);
+    if (record.ok()) loaded_keys.emplace_back(id.value(), record.value());
     return record.status();
   }
   const Result<std::int64_t> number = DecodeInt64(value);
@@ -236,6 +265,16 @@ void ReplicatedState::Tables::CollectDirty(StateBatch* batch) const {
     PutOrDelete(SendBackKey(id.first, id.second), Encoded(send_backs, id, EncodeInt64), batch);
   }
   if (dirty.delay_levels) batch->puts.emplace_back(kDelayLevelsKey, delay_levels);
+  for (const DlqQueue& queue : dirty.dlq) {
+    PutOrDelete(DlqKey(queue.first, queue.second), Encoded(dlq, queue, EncodeDlq), batch);
+  }
+  for (const auto& [topic, key] : dirty.keys) {
+    const auto found = dedup.find(topic);
+    const DedupRecord* record = found == dedup.end() ? nullptr : found->second.table->Find(key);
+    std::optional<std::string> value;
+    if (record != nullptr) value = EncodeKey(*record);
+    PutOrDelete(DedupKey(topic, key), std::move(value), batch);
+  }
 }
 
 Status ReplicatedState::Flush(const std::vector<std::pair<std::string, std::string>>& extra) {

@@ -18,6 +18,7 @@
 namespace triad::broker {
 
 using SendBackId = std::pair<GroupName, PhysicalOffset>;
+using DlqQueue = std::pair<GroupName, QueueId>;
 
 struct ReplicatedState::Tables {
   struct NextOffset {
@@ -32,7 +33,15 @@ struct ReplicatedState::Tables {
     std::vector<TopicQueue> next_offsets;  // a queue may stand here twice
     std::set<std::int32_t> delays;
     std::set<SendBackId> send_backs;
+    std::set<DlqQueue> dlq;
+    std::vector<std::pair<std::string, std::string>> keys;  // topic, key; one may stand here twice
     bool delay_levels = false;
+  };
+
+  // Keys of recent messages of one topic.
+  struct Dedup {
+    DedupRule rule;
+    std::unique_ptr<DedupTable> table;
   };
 
   mutable std::shared_mutex mutex;  // a leaf: never held across IO or a callback
@@ -45,12 +54,16 @@ struct ReplicatedState::Tables {
   std::map<SendBackId, std::int64_t> send_backs;                    // log time of the mark
   std::deque<std::pair<std::int64_t, SendBackId>> send_back_order;  // by log time
   std::string delay_levels;
+  std::map<DlqQueue, DlqRecord> dlq;
+  std::map<std::string, Dedup, std::less<>> dedup;  // of topics with a rule
+  std::size_t dedup_keys_max = 0;
   AppliedRecord applied;
   LogIndex flushed_index;
 
   std::unique_ptr<StateStore> store;
   Dirty dirty;
   std::map<std::string, std::string, std::less<>> loaded_extras;
+  std::vector<std::pair<std::pair<std::string, std::string>, DedupRecord>> loaded_keys;
 
   // ---- parts of Apply; exclusively locked ----
   void PutTopics(const StateCommand& command, const ApplyContext& context, CommandResult* result);
@@ -62,11 +75,17 @@ struct ReplicatedState::Tables {
   bool ApplyLock(const LockOutcome& outcome);
   void DropTopicData(const Topic& topic);
   void ExpireSendBacks(std::int64_t now_ms);
+  void MarkDlq(const DlqMark& mark);
+  // The topic's rule is what its attributes say now; a changed mode forgets the keys.
+  void FollowDedupRule(const Topic& topic);
+  void DropDedup(const std::string& topic);
+  void ExpireKeys(std::int64_t now_ms);
 
   // ---- parts of Load, Flush and Install ----
   void TakeContent(Tables* from);  // all that Load fills
   Status LoadRecord(std::string_view key, std::string_view value);
   Status LoadTyped(std::string_view key, std::string_view value);
+  void BuildDedup();
   Status CheckFlushRecords(const std::set<std::uint64_t>& numbers, bool any_record) const;
   void CollectDirty(StateBatch* batch) const;
 };

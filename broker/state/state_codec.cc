@@ -145,6 +145,13 @@ void FillCommand(const StateCommand& command, pb::StateCommand* out) {
     added->set_physical_offset(offset.value());
   }
   out->set_set_delay_levels(command.set_delay_levels);
+  for (const DlqMark& mark : command.dlq_marks) {
+    pb::DlqMark* const added = out->add_dlq_marks();
+    added->set_group(mark.group.value());
+    added->set_queue_id(mark.queue_id.value());
+    added->set_offset(mark.offset.value());
+    added->set_min_offset(mark.min_offset.value());
+  }
 }
 
 }  // namespace
@@ -152,7 +159,7 @@ void FillCommand(const StateCommand& command, pb::StateCommand* out) {
 bool StateCommand::empty() const {
   return put_topics.empty() && delete_topics.empty() && put_groups.empty() &&
          delete_groups.empty() && offsets.empty() && locks.empty() && delays.empty() &&
-         send_backs.empty() && set_delay_levels.empty();
+         send_backs.empty() && set_delay_levels.empty() && dlq_marks.empty();
 }
 
 std::string EncodeStateCommand(const StateCommand& command) {
@@ -190,6 +197,10 @@ Result<StateCommand> DecodeStateCommand(std::string_view bytes) {
                                     PhysicalOffset{mark.physical_offset()});
   }
   command.set_delay_levels = in.set_delay_levels();
+  for (const auto& mark : in.dlq_marks()) {
+    command.dlq_marks.push_back({GroupName(mark.group()), QueueId{mark.queue_id()},
+                                 QueueOffset{mark.offset()}, QueueOffset{mark.min_offset()}});
+  }
   return command;
 }
 
@@ -269,6 +280,39 @@ Result<LockRecord> DecodeLock(std::string_view bytes) {
   const Result<pb::LockRecord> parsed = Parse<pb::LockRecord>(bytes);
   if (!parsed.ok()) return parsed.status();
   return LockRecord{ClientId(parsed.value().client_id()), parsed.value().token()};
+}
+
+std::string EncodeDlq(const DlqRecord& record) {
+  pb::DlqRecord message;
+  message.set_floor(record.floor.value());
+  for (const QueueOffset offset : record.above) message.add_above(offset.value());
+  return Serialize(message);
+}
+
+Result<DlqRecord> DecodeDlq(std::string_view bytes) {
+  const Result<pb::DlqRecord> parsed = Parse<pb::DlqRecord>(bytes);
+  if (!parsed.ok()) return parsed.status();
+  DlqRecord record;
+  record.floor = QueueOffset{parsed.value().floor()};
+  for (const std::int64_t offset : parsed.value().above()) record.above.insert(QueueOffset{offset});
+  return record;
+}
+
+std::string EncodeKey(const DedupRecord& record) {
+  pb::DedupRecord message;
+  message.set_queue_id(record.queue_id.value());
+  message.set_queue_offset(record.queue_offset.value());
+  message.set_physical_offset(record.physical_offset.value());
+  message.set_store_time_ms(record.store_time_ms);
+  return Serialize(message);
+}
+
+Result<DedupRecord> DecodeKey(std::string_view bytes) {
+  const Result<pb::DedupRecord> parsed = Parse<pb::DedupRecord>(bytes);
+  if (!parsed.ok()) return parsed.status();
+  const pb::DedupRecord& in = parsed.value();
+  return DedupRecord{QueueId{in.queue_id()}, QueueOffset{in.queue_offset()},
+                     PhysicalOffset{in.physical_offset()}, in.store_time_ms()};
 }
 
 std::string EncodeInt64(std::int64_t value) {

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kDigits = 20;
 
-void AppendName(const std::string& name, std::string* key) {
+void AppendName(std::string_view name, std::string* key) {
   AppendBe32(key, static_cast<std::uint32_t>(name.size()));
   key->append(name);
 }
@@ -103,6 +103,20 @@ std::string SendBackKey(const GroupName& group, PhysicalOffset offset) {
   return key;
 }
 
+std::string DlqKey(const GroupName& group, QueueId queue) {
+  std::string key(1, kDlqKind);
+  AppendName(group.value(), &key);
+  AppendBe32(&key, static_cast<std::uint32_t>(queue.value()));
+  return key;
+}
+
+std::string DedupKey(std::string_view topic, std::string_view message_key) {
+  std::string key(1, kDedupKind);
+  AppendName(topic, &key);
+  AppendName(message_key, &key);
+  return key;
+}
+
 Result<std::uint64_t> ParseFlushKey(std::string_view key) {
   if (key.size() != kFlushPrefix.size() + kDigits) return BadKey("flush");
   std::uint64_t number = 0;
@@ -144,6 +158,22 @@ Result<std::pair<GroupName, PhysicalOffset>> ParseSendBackKey(std::string_view k
   const PhysicalOffset offset{reader.Int64()};
   if (!reader.complete()) return BadKey("send-back");
   return std::make_pair(std::move(group), offset);
+}
+
+Result<std::pair<GroupName, QueueId>> ParseDlqKey(std::string_view key) {
+  KeyReader reader(key);
+  GroupName group(reader.Name());
+  const QueueId queue{reader.Int32()};
+  if (!reader.complete()) return BadKey("dead letters");
+  return std::make_pair(std::move(group), queue);
+}
+
+Result<std::pair<std::string, std::string>> ParseDedupKey(std::string_view key) {
+  KeyReader reader(key);
+  std::string topic = reader.Name();
+  std::string message_key = reader.Name();
+  if (!reader.complete()) return BadKey("message keys");
+  return std::make_pair(std::move(topic), std::move(message_key));
 }
 
 }  // namespace triad::broker

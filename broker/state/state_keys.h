@@ -24,6 +24,8 @@ inline constexpr char kLockKind = 'L';                         // LockRecord
 inline constexpr char kNextOffsetKind = 'N';                   // i64
 inline constexpr char kDelayKind = 'D';                        // i64
 inline constexpr char kSendBackKind = 'S';                     // i64, log time of the mark
+inline constexpr char kDlqKind = 'Q';                          // DlqRecord
+inline constexpr char kDedupKind = 'U';                        // DedupRecord
 
 std::string FlushKey(std::uint64_t number);
 std::string TopicKey(const Topic& topic);
@@ -33,6 +35,8 @@ std::string LockKey(const GroupQueue& key);
 std::string NextOffsetKey(const TopicQueue& queue);
 std::string DelayKey(std::int32_t level);
 std::string SendBackKey(const GroupName& group, PhysicalOffset offset);
+std::string DlqKey(const GroupName& group, QueueId queue);
+std::string DedupKey(std::string_view topic, std::string_view key);
 
 // The other way; each takes a whole key of its kind. Errors: kCorruption.
 Result<std::uint64_t> ParseFlushKey(std::string_view key);
@@ -40,5 +44,7 @@ Result<GroupQueue> ParseGroupQueueKey(std::string_view key);
 Result<TopicQueue> ParseNextOffsetKey(std::string_view key);
 Result<std::int32_t> ParseDelayKey(std::string_view key);
 Result<std::pair<GroupName, PhysicalOffset>> ParseSendBackKey(std::string_view key);
+Result<std::pair<GroupName, QueueId>> ParseDlqKey(std::string_view key);
+Result<std::pair<std::string, std::string>> ParseDedupKey(std::string_view key);  // topic, key
 
 }  // namespace triad::broker

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -31,6 +32,11 @@ struct LockRecord {
   std::uint64_t token = 0;
 };
 
+struct DlqRecord {
+  QueueOffset floor;            // everything below it is settled
+  std::set<QueueOffset> above;  // settled too
+};
+
 std::string EncodeTopic(const TopicConfig& topic);
 Result<TopicConfig> DecodeTopic(std::string_view bytes);
 std::string EncodeGroup(const GroupConfig& group);
@@ -41,6 +47,10 @@ std::string EncodeOffset(const OffsetRecord& record);
 Result<OffsetRecord> DecodeOffset(std::string_view bytes);
 std::string EncodeLock(const LockRecord& record);
 Result<LockRecord> DecodeLock(std::string_view bytes);
+std::string EncodeDlq(const DlqRecord& record);
+Result<DlqRecord> DecodeDlq(std::string_view bytes);
+std::string EncodeKey(const DedupRecord& record);
+Result<DedupRecord> DecodeKey(std::string_view bytes);
 std::string EncodeInt64(std::int64_t value);  // big-endian
 Result<std::int64_t> DecodeInt64(std::string_view bytes);
 

@@ -3,8 +3,9 @@
 // Any thread submits; the log thread builds entries from what waits (queue offsets are assigned
 // there, from a table over the log's tail); the apply thread tells the waiters. The log decides a
 // proposal's fate, not the role: an entry applied at its index with its term means OK, with another
-// term means it never was (kNotLeader: may be sent again as new). Bounds: max_waiting_bytes and
-// max_waiting proposals; beyond them Submit answers kBusy at once.
+// term means it never was (kNotLeader: may be sent again as new). A message whose key is known is
+// not appended: it gets the first one's result, when that one's fate is known. Bounds:
+// max_waiting_bytes and max_waiting proposals; beyond them Submit answers kBusy at once.
 
 #pragma once
 
@@ -28,6 +29,8 @@ struct AppendedMessage {
   QueueOffset queue_offset;
   PhysicalOffset physical_offset;
   std::int64_t store_time_ms = 0;
+  bool duplicate = false;  // not stored again: this is the first one's place ...
+  QueueId first_queue;     // ... and the queue that its sender was told
 };
 struct AppendOutcome {
   // OK: committed and applied. kNotLeader: certainly not in the log. kTimedOut: unknown. kBusy:
@@ -38,10 +41,17 @@ struct AppendOutcome {
   std::vector<AppendedMessage> messages;  // in order
   ReplicatedState::CommandResult command;
 };
+// What the messages of a proposal are known by, in a topic with a rule (dedup_table.h).
+struct DedupKeys {
+  Topic topic;                    // the sender's, also of parked messages
+  QueueId queue_id;               // as the sender will be told
+  std::vector<std::string> keys;  // one per message (empty: stored in any case), or none at all
+};
 // One atomic unit: the command and the messages get into one entry, commands first; never split.
 struct Proposal {
   StateCommand command;
   std::vector<MessageDraft> messages;
+  DedupKeys dedup;
   TimePoint deadline;  // afterwards: not appended any more; when already in the log: kTimedOut
   Term only_in;        // what it rests on is true in this term alone; 0: in any (else kNotLeader)
   // Exactly once, no lock held. On the apply thread; refusals also on the log thread or, at once,
@@ -64,8 +74,9 @@ class Appender {
   // ---- any thread ----
   // Takes it, or calls done at once with kBusy / kNotLeader (while no leader term is open).
   void Submit(Proposal proposal);
-  void set_wake(std::function<void()> wake);  // called after a Submit; before the first one
-  std::size_t waiting() const;                // not built plus without a fate
+  void set_wake(std::function<void()> wake);     // called after a Submit; before the first one
+  void set_state(const ReplicatedState* state);  // knows the applied keys; before the first Submit
+  std::size_t waiting() const;                   // not built plus without a fate
 
   // ---- log thread ----
   // Opens a term as leader: the tail's next queue offsets are these from now on.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "broker/store/dedup_tail.h"
+
 namespace triad::broker {
 namespace {
 
@@ -116,9 +118,23 @@ void EntryDispatcher::DispatchRecords(const dledger::Entry& entry) {
                     {message.physical_offset, static_cast<std::int32_t>(message.record.size()),
                      TagCodeOf(message, properties)});
     RecordKeys(message, properties);
+    NoteKey(message);
   }
   keys_->EndEntry(entry);
   for (const auto* queue : touched) state_->NoteMessage(queue->first, queue->second.next);
+}
+
+// A topic with a rule remembers what its messages are known by.
+void EntryDispatcher::NoteKey(const MessageView& message) {
+  if (!state_->has_dedup()) return;
+  const DedupTarget target =
+      DedupTargetOf(message.topic, QueueId{message.queue_id}, message.properties);
+  const DedupMode mode = state_->DedupModeOf(target.topic);
+  const std::string_view key = DedupKeyOf(mode, message.properties);
+  if (key.empty() || key.size() > kDedupKeyBytesMax) return;
+  state_->NoteKey(
+      target.topic, std::string(key),
+      {target.queue_id, message.queue_offset, message.physical_offset, message.store_time_ms});
 }
 
 Status EntryDispatcher::Replay(const dledger::Entry& entry, Lacking lacking) {

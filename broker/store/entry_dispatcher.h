@@ -67,6 +67,7 @@ class EntryDispatcher {
   void DispatchRecords(const dledger::Entry& entry);
   Status ReplayQueues(const dledger::Entry& entry);
   void RecordKeys(const MessageView& message, const SearchProperties& properties);
+  void NoteKey(const MessageView& message);
   std::int64_t TagCodeOf(const MessageView& message, const SearchProperties& properties) const;
   void RefreshLevels();
 

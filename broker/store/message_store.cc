@@ -135,6 +135,7 @@ Status LogMessageStore::Open() {
   flusher_ =
       std::make_unique<StoreFlusher>(policy, clock_, state_.get(), queues_.get(), keys_.get());
   appender_.set_wake([this] { node_->WakeProposer(); });
+  appender_.set_state(state_.get());
   return Status::Ok();
 }
 

@@ -55,6 +55,8 @@ struct ConcurrentContext {
   MessageQueue queue;
   int delay_level = 0;  // of a failure: 0 = the broker decides (3 + times), -1 = dead letter, > 0
                         // as given. May be changed.
+  std::string failure_reason;  // of a failure: goes with the message into the dead letters, at most
+                               // 1024 bytes. May be set; an exception's text is taken by itself.
 };
 enum class OrderlyResult { kSuccess, kSuspendCurrentQueue };
 struct OrderlyContext {
@@ -64,6 +66,7 @@ struct OrderlyContext {
   std::uint64_t fence_token = 0;
   std::chrono::milliseconds suspend{
       -1};  // overrides suspend_current_queue for this failure when >= 0. May be changed.
+  std::string failure_reason;  // as ConcurrentContext's
 };
 using MessageListenerConcurrently = std::function<ConcurrentResult(
     const std::vector<ReceivedMessage>& messages, ConcurrentContext* context)>;

@@ -100,6 +100,8 @@ void MessageHarness::Start() {
   send_back_->Register(dispatcher_.get());
   query_ = std::make_unique<QueryProcessor>(*context_);
   query_->Register(dispatcher_.get());
+  dlq_ = std::make_unique<DlqProcessor>(*context_);
+  dlq_->Register(dispatcher_.get());
   connection_ = std::make_shared<TestConnection>(1, *timers_);
   {
     const std::lock_guard lock(mutex_);
@@ -122,6 +124,7 @@ void MessageHarness::Stop() {
   timers_->Stop();
   client_->Stop();
   kept_.clear();
+  dlq_.reset();
   query_.reset();
   send_back_.reset();
   pull_.reset();

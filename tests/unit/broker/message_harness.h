@@ -14,6 +14,7 @@
 
 #include "broker/processor/broker_context.h"
 #include "broker/processor/dispatcher.h"
+#include "broker/processor/dlq_processor.h"
 #include "broker/processor/forwarding_gate.h"
 #include "broker/processor/pull_processor.h"
 #include "broker/processor/query_processor.h"
@@ -33,6 +34,7 @@ class TestConnection final : public remoting::Connection {
  public:
   TestConnection(std::uint64_t id, TimerQueue& timers) : id_(id), timers_(timers) {}
   void Send(remoting::Command) override {}
+  void ForgetRequest() override {}
   void Call(remoting::Command, std::chrono::milliseconds,
             std::function<void(Result<remoting::Command>)> done) override {
     done(Status::Unavailable("a test's connection calls nobody"));
@@ -124,6 +126,7 @@ class MessageHarness {
   std::unique_ptr<PullProcessor> pull_;
   std::unique_ptr<SendBackProcessor> send_back_;
   std::unique_ptr<QueryProcessor> query_;
+  std::unique_ptr<DlqProcessor> dlq_;
   remoting::ConnectionPtr connection_;
 
   std::mutex mutex_;

@@ -97,14 +97,59 @@ TEST_F(PullTest, AMessageAboveTheByteLimitComesAlone) {
   ExpectAnswer(PullAt(1), remoting::kSuccess, 2, 0, 3);
 }
 
-TEST_F(PullTest, OutOfRangeOffsetsAreCorrected) {
+TEST_F(PullTest, OFS_2_OutOfRangeOffsetsAreCorrected) {
   // Nothing was ever written.
   ExpectAnswer(PullAt(0), remoting::kPullNotFound, 0, 0, 0);
   ExpectAnswer(PullAt(7), remoting::kPullOffsetMoved, 0, 0, 0);
   Send("a");
   ExpectAnswer(PullAt(1), remoting::kPullNotFound, 1, 0, 1);
   ExpectAnswer(PullAt(2), remoting::kPullOffsetMoved, 1, 0, 1);
+  ExpectAnswer(PullAt(500), remoting::kPullOffsetMoved, 1, 0, 1);
   ExpectAnswer(PullAt(-1), remoting::kPullOffsetMoved, 0, 0, 1);
+}
+
+TEST_F(PullTest, TheCommitBitOfAnUnknownGroupStoresNothing) {
+  Send("a");
+  auto header = MessageHarness::PullHeader("T", 0, 0);
+  header.commit_offset = 1;
+  header.sys_flag = kCommit | kSubscription;
+  header.consumer_group = "unknown";
+  EXPECT_EQ(Pull(header).code, remoting::kSuccess);
+  EXPECT_EQ(broker_.context().offsets.pending(), 0u);
+}
+
+TEST_F(PullTest, OldMessagesAreOfferedByAFollowerUnlessTheGroupIsOrdered) {
+  MessageHarness broker([](BrokerConfig* config) { config->slave_read = true; });
+  broker.CreateTopic("T", 1);
+  ASSERT_EQ(broker.Send(MessageHarness::SendHeader("T"), "a").code, remoting::kSuccess);
+  ASSERT_EQ(broker.Send(MessageHarness::SendHeader("T"), "b").code, remoting::kSuccess);
+  const auto suggested = [&] {
+    auto pull = MessageHarness::PullHeader("T", 0, 0);
+    pull.max_msg_nums = 1;
+    const auto response = broker.Call(MessageHarness::PullCommand(pull));
+    EXPECT_EQ(response.code, remoting::kSuccess);
+    return remoting::PullMessageResponse::Decode(response.ext)->suggest_which_broker_id;
+  };
+  broker.context().memory_bytes = std::int64_t{1} << 34;
+  EXPECT_EQ(suggested(), 0) << "the message is in memory";
+  broker.context().memory_bytes = 200;
+  EXPECT_EQ(suggested(), 1);
+  GroupConfig group;
+  group.name = GroupName("g");
+  group.which_broker_when_consume_slowly = 3;
+  broker.CreateGroup(group);
+  EXPECT_EQ(suggested(), 3);
+  StateCommand lock;
+  lock.locks.push_back({{GroupName("g"), Queue("T", 0)}, ClientId("c"), 1});
+  broker.Propose(lock);
+  EXPECT_EQ(suggested(), 0) << "an ordered group reads from the leader";
+}
+
+TEST_F(PullTest, WithoutSlaveReadEnableNobodyIsSentElsewhere) {
+  Send("a");
+  Send("b");
+  broker_.context().memory_bytes = 200;
+  ExpectAnswer(PullAt(0), remoting::kSuccess, 2, 0, 2);  // and 0 is suggested
 }
 
 TEST_F(PullTest, AHeldPullIsAnsweredByTheNextMessage) {
@@ -217,6 +262,9 @@ TEST_F(PullTest, AMissingFieldIsNamed) {
 }
 
 TEST_F(PullTest, TheCommitBitStoresTheOffset) {
+  GroupConfig group;
+  group.name = GroupName("g");
+  broker_.CreateGroup(group);
   for (const char* body : {"a", "b", "c"}) Send(body);
   const GroupQueue key{GroupName("g"), Queue("T", 0)};
   auto header = MessageHarness::PullHeader("T", 0, 2);

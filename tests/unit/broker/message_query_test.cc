@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/byte_order.h"
 #include "remoting/codes.h"
 #include "tests/unit/broker/message_harness.h"
 
@@ -34,6 +35,34 @@ TEST_F(QueryTest, AnEmptyQueueHasNoOffsetsAndNoTime) {
   EXPECT_EQ(Offset(Ask(remoting::kGetMinOffset)), 0);
   EXPECT_EQ(Offset(Ask(remoting::kSearchOffsetByTimestamp, "timestamp", "5")), 0);
   EXPECT_EQ(*Ask(remoting::kGetEarliestMsgStoreTime).ext.Find("timestamp"), "-1");
+}
+
+TEST_F(QueryTest, OFS_6_ATimeFindsTheFirstMessageOfABatch) {
+  const auto at = [&](std::int64_t time_ms) {
+    return Offset(Ask(remoting::kSearchOffsetByTimestamp, "timestamp", std::to_string(time_ms)));
+  };
+  EXPECT_EQ(at(0), 0) << "an empty queue";
+  EXPECT_EQ(at(std::int64_t{1} << 60), 0) << "an empty queue";
+  remoting::SendMessageRequest header = MessageHarness::SendHeader("T");
+  header.queue_id = 0;
+  header.batch = true;
+  std::string body;
+  for (int i = 0; i < 10; ++i) {
+    AppendBe32(&body, 22 + 1);
+    body.append(12, '\0');
+    AppendBe32(&body, 1);
+    body += 'm';
+    AppendBe16(&body, 0);
+  }
+  ASSERT_EQ(broker_.Send(header, body).code, remoting::kSuccess);
+  const auto messages = broker_.Messages("T", 0);
+  ASSERT_EQ(messages.size(), 10u);
+  const std::int64_t time_ms = messages.front().store_time_ms;
+  EXPECT_EQ(messages.back().store_time_ms, time_ms);
+  EXPECT_EQ(at(time_ms), 0);
+  EXPECT_EQ(at(time_ms + 1), 10);
+  EXPECT_EQ(at(std::int64_t{1} << 60), 10);
+  EXPECT_EQ(at(0), 0);
 }
 
 TEST_F(QueryTest, OffsetsAndTimesFollowTheMessages) {

@@ -287,14 +287,30 @@ TEST_F(SendTest, WithoutALimitInTheRequestTheGroupsCounts) {
   EXPECT_EQ(broker_.Messages("%DLQ%g", 0).size(), 1u);
 }
 
-TEST_F(SendTest, ARetryOfAnOrderlyGroupGoesToTheDeadLetters) {
+TEST_F(SendTest, ORD_3_ARetryOfAnOrderlyGroupGoesToTheDeadLettersAtOnce) {
   auto locked = std::make_shared<std::promise<bool>>();
   broker_.context().locks.Lock(
       GroupName("g"), ClientId("c"), {Queue("T", 0)}, SystemClock().MonoNow() + kPatience,
       [locked](const auto& held) { locked->set_value(held.ok() && held->size() == 1); });
   ASSERT_TRUE(locked->get_future().get());
-  Sent(MessageHarness::SendHeader("%RETRY%g"), "dead");
+  auto header = MessageHarness::SendHeader("%RETRY%g");
+  header.reconsume_times = 1;
+  header.max_reconsume_times = 1;
+  SetProperty(&header.properties, "RETRY_TOPIC", "T");
+  SetProperty(&header.properties, "DELAY", "4");
+  Sent(header, "dead");
   EXPECT_EQ(broker_.Messages("%DLQ%g", 0).size(), 1u);
+  EXPECT_TRUE(broker_.Messages("SCHEDULE_TOPIC_XXXX", 3).empty());
+}
+
+TEST_F(SendTest, ORD_3_MoreRetriesThanAllowedAreDeadAlsoWithoutALock) {
+  auto header = MessageHarness::SendHeader("%RETRY%g");
+  header.reconsume_times = 2;
+  header.max_reconsume_times = 1;
+  SetProperty(&header.properties, "DELAY", "4");
+  Sent(header, "dead");
+  EXPECT_EQ(broker_.Messages("%DLQ%g", 0).size(), 1u);
+  EXPECT_TRUE(broker_.Messages("SCHEDULE_TOPIC_XXXX", 3).empty());
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 # The way of a message through one peer: send, pull, send back, delay, query.
 triad_test(unit_broker_messages
   SOURCES
+    message_dedup_test.cc
     message_delay_test.cc
+    message_dlq_test.cc
     message_harness.cc
     message_parts_test.cc
     message_pull_test.cc

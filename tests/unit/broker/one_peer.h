@@ -125,6 +125,7 @@ class RecordingConnection final : public remoting::Connection {
     sent_.push_back(std::move(command));
     changed_.notify_all();
   }
+  void ForgetRequest() override { ++forgotten_; }
   void Call(remoting::Command request, std::chrono::milliseconds timeout,
             std::function<void(Result<remoting::Command>)> done) override {
     if (answer_call) {
@@ -158,11 +159,13 @@ class RecordingConnection final : public remoting::Connection {
     const std::lock_guard lock(mutex_);
     return sent_.size();
   }
+  int forgotten() const { return forgotten_; }
 
  private:
   const std::uint64_t id_;
   const std::string address_;
   std::atomic<bool> closed_{false};
+  std::atomic<int> forgotten_{0};
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<remoting::Command> sent_;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "broker/processor/names.h"
+#include "broker/service/peer_members.h"
 #include "remoting/bodies.h"
 #include "remoting/codes.h"
 #include "tests/unit/broker/one_broker.h"
@@ -167,7 +168,7 @@ TEST(Names, TheRetryTopicOfALegalGroupIsALegalTopic) {
   EXPECT_FALSE(CheckGroupName(longest + "g").ok());
 }
 
-TEST_F(AdminTest, OffsetsOfANewGroup) {
+TEST_F(AdminTest, OFS_3_OffsetsOfANewGroup) {
   CreateTopic("T", 2);
   CreateGroup("g");
   const Command never_written = QueryOffset("g", "T", 0);
@@ -186,7 +187,7 @@ TEST_F(AdminTest, OffsetsOfANewGroup) {
   EXPECT_EQ(*committed_zero.ext.Find("offset"), "0");
 }
 
-TEST_F(AdminTest, AFirstMessageTooFarBackDoesNotStartANewGroup) {
+TEST_F(AdminTest, OFS_3_AFirstMessageTooFarBackDoesNotStartANewGroup) {
   OneBroker small(OneBroker::DefaultConfig(), /*memory_bytes=*/100);
   small.peer().Apply([] {
     StateCommand command;
@@ -241,6 +242,17 @@ TEST_F(AdminTest, ACommitBeforeTheFirstHeartbeatCreatesItsGroup) {
               {{"consumerGroup", "early"}, {"topic", "T"}, {"queueId", "0"}, {"commitOffset", "1"}})
           .code,
       26);
+}
+
+TEST_F(AdminTest, APeerIsToldTheMembersThatThisOneKnowsItself) {
+  broker_.AskOn(broker_.Connect(), remoting::kHeartBeat, {}, Heartbeat("c1", "g1", "T"));
+  const auto ask = [&](const std::string& group) {
+    const Command answer = broker_.Ask(PeerMembers::kRequest, {{"consumerGroup", group}});
+    EXPECT_EQ(answer.code, 0);
+    return remoting::ConsumerIdList::Decode(answer.body).value().ids;
+  };
+  EXPECT_THAT(ask("g1"), UnorderedElementsAre("c1"));
+  EXPECT_TRUE(ask("nobody").empty());  // at once: the asking peer does the waiting
 }
 
 TEST_F(AdminTest, CommitsAreCheckedLikeTheOriginalDoes) {
@@ -395,6 +407,42 @@ TEST_F(AdminTest, ConnectionsAreListed) {
   EXPECT_THAT(consumers.value().connections[0].client_addr, HasSubstr("10.0.0.9:"));
   EXPECT_TRUE(consumers.value().subscription_table.contains("T"));
   EXPECT_EQ(broker_.Ask(remoting::kGetProducerConnectionList, {{"producerGroup", "p"}}).code, 0);
+}
+
+TEST_F(AdminTest, AttributesOfOursAreCheckedByValue) {
+  const auto set = [&](const std::string& attributes, const char* queues = "1") {
+    return broker_.Ask(remoting::kUpdateAndCreateTopic, {{"topic", "T"},
+                                                         {"defaultTopic", "TBW102"},
+                                                         {"readQueueNums", queues},
+                                                         {"writeQueueNums", queues},
+                                                         {"perm", "6"},
+                                                         {"topicFilterType", "SINGLE_TAG"},
+                                                         {"order", "false"},
+                                                         {"attributes", attributes}});
+  };
+  for (const char* bad : {"+dedup=yes", "+dedupWindowSec=0", "+dedupWindowSec=ten", "+order=x"}) {
+    SCOPED_TRACE(bad);
+    const Command answer = set(bad);
+    EXPECT_EQ(answer.code, 1);
+    EXPECT_THAT(answer.remark, HasSubstr("expected"));
+  }
+  EXPECT_EQ(set("+dedup=uniqKey,+dedupWindowSec=60").code, 0);
+  EXPECT_EQ(broker_.state().FindTopic(Topic("T"))->attributes.at("dedup"), "uniqKey");
+  EXPECT_EQ(broker_.state().DedupUses().size(), 1u);
+  EXPECT_EQ(set("-dedup").code, 0);
+  EXPECT_TRUE(broker_.state().DedupUses().empty());
+  // ---- a topic ordered by key keeps its queues
+  EXPECT_EQ(set("+order=strict", "2").code, 0);
+  for (const char* queues : {"1", "4"}) {
+    const Command refused = set("", queues);
+    EXPECT_EQ(refused.code, 29);
+    EXPECT_THAT(refused.remark, HasSubstr("order=strict"));
+    EXPECT_THAT(refused.remark, HasSubstr("-order"));
+  }
+  EXPECT_EQ(broker_.state().FindTopic(Topic("T"))->write_queues, 2);
+  EXPECT_EQ(set("+message.type=FIFO", "2").code, 0);  // anything else may change
+  EXPECT_EQ(set("-order", "4").code, 0);
+  EXPECT_EQ(broker_.state().FindTopic(Topic("T"))->write_queues, 4);
 }
 
 TEST_F(AdminTest, AResetCommitsAndIsPushedToTheMembers) {

@@ -190,6 +190,7 @@ TEST(ForwardingGate, AnOffsetQueryEndsInSilence) {
   const auto silent = n0.Ask(kSilent);
   EXPECT_EQ(n0.Ask(kWork)->Next().code, 14);  // later, with the same budget
   EXPECT_EQ(silent->sent(), 0u);
+  EXPECT_EQ(silent->forgotten(), 1) << "the connection still counts it as in flight";
 }
 
 TEST(ForwardingGate, AForwardedOffsetQueryIsGivenBackWhereItsFirstPeerKeepsTheSilence) {

@@ -132,7 +132,7 @@ TEST_F(ConsumerRegistryTest, NewcomersAreRefusedWhenFullAndMembersAreNot) {
   EXPECT_TRUE(Beat(Connect(4), Consumer("g", "T", "*", 1)).is_new);
 }
 
-TEST_F(ConsumerRegistryTest, MembersThatSubscribeDifferentlyAreCounted) {
+TEST_F(ConsumerRegistryTest, OFS_5_MembersThatSubscribeDifferentlyAreCounted) {
   Beat(Connect(1), Consumer("g", "T", "a", 1));
   EXPECT_EQ(registry_.subscription_conflicts(), 0u);
   Beat(Connect(2), Consumer("g", "T", "b", 2));

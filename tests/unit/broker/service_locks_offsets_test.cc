@@ -88,9 +88,15 @@ class LocksAndOffsets : public testing::Test {
 
 using Ids = std::vector<std::int32_t>;
 
-TEST_F(LocksAndOffsets, TheFirstToAskHoldsTheQueueAndOthersGetTheRest) {
+TEST_F(LocksAndOffsets, ORD_1_TheFirstToAskHoldsTheQueueUntilItsLeaseEnds) {
   EXPECT_EQ(Lock("A", {0, 1}), (Ids{0, 1}));
   EXPECT_EQ(Lock("B", {1, 2}), (Ids{2}));
+  clock_.Advance(seconds(20));
+  EXPECT_EQ(Lock("A", {0, 1}), (Ids{0, 1}));
+  clock_.Advance(seconds(59));
+  EXPECT_EQ(Lock("B", {1}), (Ids{}));
+  clock_.Advance(seconds(2));
+  EXPECT_EQ(Lock("B", {1}), (Ids{1}));
 }
 
 TEST_F(LocksAndOffsets, ALeaseEndsSixtySecondsAfterItsLastRenewal) {
@@ -104,7 +110,7 @@ TEST_F(LocksAndOffsets, ALeaseEndsSixtySecondsAfterItsLastRenewal) {
   EXPECT_EQ(Lock("A", {1}), (Ids{}));
 }
 
-TEST_F(LocksAndOffsets, OnlyItsHolderReleasesAQueue) {
+TEST_F(LocksAndOffsets, ORD_2_OnlyItsHolderReleasesAQueueAndThenItIsFreeAtOnce) {
   EXPECT_EQ(Lock("A", {0}), (Ids{0}));
   EXPECT_TRUE(Unlock("B", 0).ok());
   EXPECT_EQ(Lock("C", {0}), (Ids{}));
@@ -130,6 +136,47 @@ TEST_F(LocksAndOffsets, ANewLeaderCountsEveryLeaseOfTheLogAsFresh) {
   clock_.Advance(seconds(59));
   EXPECT_EQ(Lock("B", {0}), (Ids{}));
   EXPECT_EQ(Lock("A", {0}), (Ids{0}));
+}
+
+TEST_F(LocksAndOffsets, ALeaseThatEndedLeavesTheTableAndTheLog) {
+  Lock("gone", {0, 1});
+  Lock("B", {2});
+  clock_.Advance(seconds(40));
+  Lock("B", {2});
+  clock_.Advance(seconds(20));
+  locks_.ReleaseExpired(Deadline());
+  Outcome<Status> flushed;  // behind the releases in the log
+  Commit(3, 1, flushed.Callback());
+  ASSERT_TRUE(flushed.Get().ok());
+  EXPECT_EQ(locks_.leases(), 1u);
+  for (const auto& lock : peer_.store().state().Locks()) {
+    EXPECT_EQ(lock.client, ClientId(lock.key.queue == Queue("T", 2) ? "B" : ""));
+  }
+  // So the next leader does not keep the queues for somebody who is gone.
+  locks_.OnLeaderTerm(Term{});
+  locks_.OnLeaderTerm(peer_.term());
+  EXPECT_EQ(Lock("C", {0}), (Ids{0}));
+}
+
+TEST_F(LocksAndOffsets, ATokenGrowsAlsoOverAReleaseByTime) {
+  Lock("A", {0});
+  const std::uint64_t first = last_tokens_.at(0);
+  clock_.Advance(seconds(60));
+  locks_.ReleaseExpired(Deadline());
+  Lock("A", {0});
+  EXPECT_GT(last_tokens_.at(0), first);
+  Outcome<Status> stale;
+  Commit(0, 5, stale.Callback(), first);
+  EXPECT_EQ(stale.Get().code(), StatusCode::kPermissionDenied);
+}
+
+TEST_F(LocksAndOffsets, WhoRenewsInTimeIsNotReleased) {
+  Lock("A", {0});
+  const std::uint64_t first = last_tokens_.at(0);
+  clock_.Advance(seconds(59));
+  locks_.ReleaseExpired(Deadline());
+  EXPECT_EQ(Lock("A", {0}), (Ids{0}));
+  EXPECT_EQ(last_tokens_.at(0), first);
 }
 
 TEST_F(LocksAndOffsets, NobodyGrantsWithoutLeading) {
@@ -178,6 +225,30 @@ TEST_F(LocksAndOffsets, TheLastCommitInArrivalOrderWinsAlsoASmallerOne) {
   EXPECT_TRUE(first.Get().ok());
   EXPECT_TRUE(second.Get().ok());
   EXPECT_EQ(peer_.store().state().FindOffset(Key(0)), QueueOffset(40));
+}
+
+TEST_F(LocksAndOffsets, AResetStandsBehindEveryCommitThatArrivedBeforeItAndBeforeLaterOnes) {
+  OffsetService slow(OffsetService::Options{.interval = seconds(60)}, clock_, timers_,
+                     peer_.store().appender(), peer_.store().state(), reads_);
+  slow.Commit({Key(0), QueueOffset(90), 0}, Deadline(), [](const Status&) {});
+  Outcome<Status> reset;
+  slow.CommitNow({{Key(0), QueueOffset(5), 0}, {Key(1), QueueOffset(6), 0}}, Deadline(),
+                 reset.Callback());
+  ASSERT_TRUE(reset.Get().ok());
+  EXPECT_EQ(peer_.store().state().FindOffset(Key(0)), QueueOffset(5));
+  EXPECT_EQ(peer_.store().state().FindOffset(Key(1)), QueueOffset(6));
+  EXPECT_EQ(slow.pending(), 0u);
+}
+
+TEST_F(LocksAndOffsets, OfACommitOfSeveralTheFirstErrorIsTold) {
+  Lock("A", {0});
+  const std::uint64_t old_token = last_tokens_.at(0);
+  ASSERT_TRUE(Unlock("A", 0).ok());
+  Lock("B", {0});
+  Outcome<Status> outcome;
+  offsets_.CommitNow({{Key(0), QueueOffset(5), old_token}, {Key(1), QueueOffset(6), 0}}, Deadline(),
+                     outcome.Callback());
+  EXPECT_EQ(outcome.Get().code(), StatusCode::kPermissionDenied);
 }
 
 TEST_F(LocksAndOffsets, CommitsAreGatheredIntoOneEntry) {

@@ -26,10 +26,12 @@ StateCommand RandomCommand(std::mt19937_64& random, std::uint64_t next_token) {
   const auto name = [&](const char* prefix) { return prefix + std::to_string(pick(3)); };
   const auto key = [&] { return Key(name("g"), name("T"), static_cast<std::int32_t>(pick(2))); };
   StateCommand command;
-  switch (pick(8)) {
+  switch (pick(9)) {
     case 0:
       command.put_topics.push_back(TopicOf(name("T"), static_cast<std::int32_t>(1 + pick(4))));
       command.create_only = pick(2) == 0;
+      if (pick(2) == 0)
+        command.put_topics.back().attributes["dedup"] = pick(3) == 0 ? "keys" : "uniqKey";
       break;
     case 1: command.delete_topics.emplace_back(name("T")); break;
     case 2:
@@ -46,6 +48,11 @@ StateCommand RandomCommand(std::mt19937_64& random, std::uint64_t next_token) {
     case 5:
       command.delays.emplace_back(static_cast<std::int32_t>(1 + pick(3)),
                                   QueueOffset{static_cast<std::int64_t>(pick(100))});
+      break;
+    case 7:
+      command.dlq_marks.push_back({GroupName(name("g")), QueueId{0},
+                                   QueueOffset{static_cast<std::int64_t>(pick(20))},
+                                   QueueOffset{static_cast<std::int64_t>(pick(3))}});
       break;
     case 6:
       command.send_backs.emplace_back(GroupName(name("g")),
@@ -65,6 +72,11 @@ void ApplyRandom(std::mt19937_64& random, StateHarness* h) {
   if (random() % 2 == 0) {
     const TopicQueue queue =
         Queue("T" + std::to_string(random() % 3), static_cast<std::int32_t>(random() % 2));
+    if (h->state().DedupModeOf(queue.topic.value()) != DedupMode::kNone) {
+      h->state().NoteKey(
+          queue.topic.value(), "k" + std::to_string(random() % 4),
+          {queue.queue_id, h->state().NextOffset(queue), h->next_position(), h->time_ms()});
+    }
     h->Message(queue, h->state().NextOffset(queue).value() + 1);
   }
 }
