@@ -11,11 +11,19 @@ namespace triad::client {
 namespace {
 constexpr std::chrono::milliseconds kAgain{5000};  // what could not be sent back is tried here
 constexpr std::chrono::milliseconds kSuspended{100};
+constexpr int kLateLevel = 3;  // of a message that its listener did not finish in time
 }  // namespace
 
 ConcurrentService::ConcurrentService(ConsumerContextPtr context,
                                      MessageListenerConcurrently listener)
-    : context_(std::move(context)), listener_(std::move(listener)), retry_(context_.get()) {}
+    : context_(std::move(context)), listener_(std::move(listener)), retry_(context_.get()) {
+  const auto limit = context_->options.consume_timeout;
+  if (limit.count() <= 0 || !context_->clustering()) return;
+  watch_ =
+      std::make_unique<ConsumeWatch>(limit, [this](const ProcessQueuePtr& queue, Messages late) {
+        return GiveUp(queue, std::move(late));
+      });
+}
 
 void ConcurrentService::OnMessages(const ProcessQueuePtr& queue, Messages messages) {
   queue->Track(messages);
@@ -49,10 +57,17 @@ void ConcurrentService::Run(const ProcessQueuePtr& queue, const BatchPtr& batch)
   }
   ConcurrentContext call;
   call.queue = queue->queue();
+  const std::uint64_t watched = watch_ ? watch_->Begin(queue, *batch) : 0;
   const ConcurrentResult result = CallListener(*batch, &call);
+  if (watch_) {
+    const std::set<std::int64_t> given_up = watch_->End(watched);
+    std::erase_if(*batch, [&](const ReceivedMessage& message) {
+      return given_up.contains(message.queue_offset);
+    });
+  }
   std::vector<std::int64_t> finished;
   for (const ReceivedMessage& message : *batch) finished.push_back(message.queue_offset);
-  if (queue->dropped()) return;
+  if (queue->dropped() || finished.empty()) return;
   if (result == ConcurrentResult::kReconsumeLater) {
     Messages failed = SendBack(batch.get(), call);
     for (const ReceivedMessage& message : failed) {
@@ -62,8 +77,30 @@ void ConcurrentService::Run(const ProcessQueuePtr& queue, const BatchPtr& batch)
       SubmitLater(queue, std::make_shared<Messages>(std::move(failed)), kAgain);
     }
   }
-  const std::optional<std::int64_t> next = queue->Finish(finished);
+  Finish(queue, finished);
+}
+
+void ConcurrentService::Finish(const ProcessQueuePtr& queue,
+                               const std::vector<std::int64_t>& offsets) {
+  const std::optional<std::int64_t> next = queue->Finish(offsets);
   if (next && !queue->dropped()) context_->offsets.Update(queue->queue(), *next, true);
+}
+
+std::set<std::int64_t> ConcurrentService::GiveUp(const ProcessQueuePtr& queue, Messages late) {
+  ConcurrentContext call;
+  call.delay_level = kLateLevel;
+  call.failure_reason =
+      "not consumed within " + std::to_string(context_->options.consume_timeout.count()) + " ms";
+  std::set<std::int64_t> given_up;
+  for (const ReceivedMessage& message : late) given_up.insert(message.queue_offset);
+  LOG(WARNING) << late.size() << " messages of " << queue->queue().topic << " are with their "
+               << "listener for more than " << context_->options.consume_timeout.count()
+               << " ms (consume_timeout); they go back to the broker";
+  for (const ReceivedMessage& message : SendBack(&late, call)) {
+    given_up.erase(message.queue_offset);
+  }
+  Finish(queue, {given_up.begin(), given_up.end()});
+  return given_up;
 }
 
 ConcurrentResult ConcurrentService::CallListener(const Messages& batch, ConcurrentContext* call) {

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include "client/consume_watch.h"
 #include "client/consumer_context.h"
 #include "client/retry_sender.h"
 
@@ -24,10 +25,14 @@ class ConcurrentService final : public ConsumeService,
   ConcurrentResult CallListener(const Messages& batch, ConcurrentContext* call);
   // Those that could not be sent back.
   Messages SendBack(Messages* batch, const ConcurrentContext& call);
+  // On the watch's thread: what went back.
+  std::set<std::int64_t> GiveUp(const ProcessQueuePtr& queue, Messages late);
+  void Finish(const ProcessQueuePtr& queue, const std::vector<std::int64_t>& offsets);
 
   const ConsumerContextPtr context_;
   const MessageListenerConcurrently listener_;
   RetrySender retry_;
+  std::unique_ptr<ConsumeWatch> watch_;  // null: listeners may take as long as they like; last
 };
 
 }  // namespace triad::client

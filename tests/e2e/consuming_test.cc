@@ -161,7 +161,7 @@ TEST_F(Consuming, AFailedMessageIsDeliveredOncePlusMaximumThenDeadLetteredOnce) 
   }
 }
 
-TEST_F(Consuming, CommittedOffsetsSurviveALeaderKill) {
+TEST_F(Consuming, OFS_1_CommittedOffsetsSurviveALeaderKill) {
   StartCluster();
   CreateTopic("Offsets", 4);
   OrderedLoad load(ClientOf("producer"), "Offsets", 8);

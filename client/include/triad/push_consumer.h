@@ -42,6 +42,9 @@ struct PushConsumerOptions {
   std::size_t max_cached_bytes = 100u << 20;  // per queue
   std::chrono::milliseconds suspend_current_queue{
       1000};  // orderly: pause before a failed message is tried again
+  // Concurrently: a message that is with its listener for so long goes back to the broker, and its
+  // queue moves on. 0: never.
+  std::chrono::milliseconds consume_timeout{15 * 60 * 1000};
   std::chrono::milliseconds pull_hold{15000};
   std::chrono::milliseconds rebalance_interval{20000};
   std::chrono::milliseconds lock_interval{20000};

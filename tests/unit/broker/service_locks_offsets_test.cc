@@ -28,7 +28,7 @@ class LocksAndOffsets : public testing::Test {
   }
   ~LocksAndOffsets() override { timers_.Stop(); }
 
-  TimePoint Deadline() const { return SystemClock().MonoNow() + kPatience; }
+  TimePoint Deadline() const { return clock_.MonoNow() + kPatience; }
   // The queue ids that `client` holds of `ids` after asking for them.
   std::vector<std::int32_t> Lock(const std::string& client, std::vector<std::int32_t> ids) {
     std::vector<TopicQueue> queues;

@@ -270,6 +270,32 @@ TEST_F(ConsumerTest, SendsToTheRetryTopicWhenSendBackIsRefused) {
   EXPECT_FALSE(properties.at("ORIGIN_MESSAGE_ID").empty());
 }
 
+TEST_F(ConsumerTest, AMessageThatItsListenerKeepsTooLongGoesBackAndItsQueueMovesOn) {
+  cluster_.CreateTopic("T", 1);
+  cluster_.Put("T", 0, "hangs");
+  cluster_.Put("T", 0, "good");
+  PushConsumerOptions options = Options();
+  options.consume_timeout = std::chrono::milliseconds(50);
+  bool released = false;
+  bool again = false;
+  const auto consumer =
+      Start(options, [&](const std::vector<ReceivedMessage>& messages, ConcurrentContext*) {
+        const ReceivedMessage& message = messages.front();
+        if (message.body != "hangs") return ConcurrentResult::kSuccess;
+        if (message.reconsume_times > 0) {
+          cluster_.Note([&] { again = true; });
+        } else {
+          EXPECT_TRUE(cluster_.Wait([&] { return released; }));
+        }
+        return ConcurrentResult::kSuccess;
+      });
+  EXPECT_TRUE(cluster_.Wait([&] { return again; })) << "it comes again, elsewhere perhaps";
+  EXPECT_TRUE(cluster_.Wait([&] { return cluster_.Offset("g", "T", 0) == 2; }));
+  cluster_.Note([&] { released = true; });
+  consumer->Shutdown();
+  EXPECT_EQ(cluster_.Offset("g", "T", 0), 2) << "what the late listener says counts no more";
+}
+
 TEST_F(ConsumerTest, AListenerThatThrowsHasFailed) {
   cluster_.CreateTopic("T", 1);
   cluster_.Put("T", 0, "x");
@@ -280,6 +306,27 @@ TEST_F(ConsumerTest, AListenerThatThrowsHasFailed) {
             }));
   ASSERT_TRUE(cluster_.Wait([&] { return bodies_.size() == 1; }));
   EXPECT_EQ(messages_[0].reconsume_times, 1);
+}
+
+TEST_F(ConsumerTest, WhyAListenerFailedGoesWithTheSendBack) {
+  cluster_.CreateTopic("T", 1);
+  cluster_.Put("T", 0, "throws");
+  cluster_.Put("T", 0, "says");
+  std::set<std::string> reasons;
+  const auto hook = cluster_.SetHook([&](int, const Command& request, FakeCluster::Script*) {
+    if (request.code == remoting::kConsumerSendMsgBack) {
+      reasons.insert(request.ext.StringOr("failureReason", ""));  // under the cluster's lock
+    }
+    return std::optional<Command>();
+  });
+  const auto consumer = Start(
+      Options(), [](const std::vector<ReceivedMessage>& messages, ConcurrentContext* context) {
+        if (messages[0].reconsume_times > 0) return ConcurrentResult::kSuccess;
+        if (messages[0].body == "throws") throw std::runtime_error("thrown");
+        context->failure_reason = "said";
+        return ConcurrentResult::kReconsumeLater;
+      });
+  EXPECT_TRUE(cluster_.Wait([&] { return reasons == std::set<std::string>{"said", "thrown"}; }));
 }
 
 TEST_F(ConsumerTest, HandsOverBatchesOfTheSizeAskedFor) {

@@ -252,8 +252,10 @@ TEST(RetryTask, CarriesWhatTheBrokerNeedsToCount) {
   message.body = "b";
   message.offset_message_id = "ID";
   message.reconsume_times = 5;
+  message.queue.queue_id = 3;
+  message.queue_offset = 77;
   message.properties = {{"TAGS", "x"}, {"TRAN_MSG", "true"}};
-  const SendTask task = MakeRetryTask(message, "g", 5);
+  const SendTask task = MakeRetryTask(message, "g", 5, "no money");
   EXPECT_EQ(task.header.topic, "%RETRY%g");
   EXPECT_EQ(task.header.producer_group, "CLIENT_INNER_PRODUCER");
   EXPECT_EQ(task.header.reconsume_times, 6);
@@ -264,10 +266,15 @@ TEST(RetryTask, CarriesWhatTheBrokerNeedsToCount) {
   EXPECT_EQ(properties.at("DELAY"), "8");
   EXPECT_EQ(properties.at("TAGS"), "x");
   EXPECT_FALSE(properties.contains("TRAN_MSG"));
+  EXPECT_EQ(properties.at("ORIGIN_QUEUE_ID"), "3");
+  EXPECT_EQ(properties.at("ORIGIN_QUEUE_OFFSET"), "77");
+  EXPECT_EQ(properties.at("FAILURE_REASON"), "no money");
   message.properties = {{"RETRY_TOPIC", "First"}, {"ORIGIN_MESSAGE_ID", "FirstId"}};
   const Properties again = ParseProperties(MakeRetryTask(message, "g", 5).header.properties);
   EXPECT_EQ(again.at("RETRY_TOPIC"), "First") << "the first topic stays over several rounds";
   EXPECT_EQ(again.at("ORIGIN_MESSAGE_ID"), "FirstId");
+  EXPECT_FALSE(again.contains("ORIGIN_QUEUE_ID")) << "where it stands now is not its origin";
+  EXPECT_FALSE(again.contains("FAILURE_REASON"));
 }
 
 }  // namespace

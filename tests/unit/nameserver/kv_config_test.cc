@@ -78,7 +78,7 @@ TEST_F(KvConfigTest, RefusesMoreThanItsLimit) {
   EXPECT_EQ(kv_.Get("n", "k"), std::nullopt);
 }
 
-TEST_F(KvConfigTest, AnOrderValueMustBeReadableByClients) {
+TEST_F(KvConfigTest, ORD_4_AnOrderValueMustBeReadableByClients) {
   EXPECT_TRUE(kv_.Put("ORDER_TOPIC_CONFIG", "T", "broker-a:4;broker-b:12").ok());
   for (const char* bad : {"", "broker-a", "broker-a:", ":4", "broker-a:x", "broker-a:4;",
                           "broker-a:0", "broker-a:-1", ";", "a:4,b:4", "a:4;;b:4"}) {

@@ -334,7 +334,7 @@ TEST_F(RequestProcessorTest, PutsGetsListsAndDeletesKv) {
   EXPECT_EQ(Ask(remoting::kGetKvConfig, key).code, remoting::kQueryNotFound);
 }
 
-TEST_F(RequestProcessorTest, TheOrderSettingIsInTheRouteOnlyWhenEnabled) {
+TEST_F(RequestProcessorTest, ORD_4_TheOrderSettingIsInTheRouteOnlyWhenEnabled) {
   Register();
   Ask(remoting::kPutKvConfig,
       {{"namespace", "ORDER_TOPIC_CONFIG"}, {"key", "T1"}, {"value", "broker-a:4"}});
