@@ -203,7 +203,10 @@ void AsioConnection::NoteAnswered(std::size_t requests) {
 }
 
 void AsioConnection::ForgetRequest() {
-  Post([self = shared_from_this()] { self->NoteAnswered(1); });
+  Post([self = shared_from_this()] {
+    self->NoteAnswered(1);
+    if (self->draining_ && self->writer_waits_) self->wakeup_.cancel();  // was it the last one?
+  });
 }
 
 void AsioConnection::FailBatch(Batch* batch, const Status& why) {
