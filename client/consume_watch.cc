@@ -1,5 +1,7 @@
 #include "client/consume_watch.h"
 
+#include <glog/logging.h>
+
 #include <algorithm>
 #include <utility>
 #include <vector>
