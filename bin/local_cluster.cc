@@ -118,21 +118,11 @@ Status LocalCluster::Prepare() {
                                    std::to_string(options_.peers) + " peers");
   }
   TRIAD_RETURN_IF_ERROR(PosixFileSystem().CreateDirs(options_.work_dir));
-  std::uint16_t next = static_cast<std::uint16_t>(12000 + (::getpid() * 37) % 19000);
-  namesrv_port_ = PickPort(&next);
+  next_port_ = static_cast<std::uint16_t>(12000 + (::getpid() * 37) % 19000);
+  namesrv_port_ = PickPort(&next_port_);
   namesrv_address_ = options_.namesrv_host.address + ":" + std::to_string(namesrv_port_);
   for (int i = 0; i < options_.peers; ++i) {
-    LocalBroker broker;
-    broker.peer_id = "n" + std::to_string(i);
-    broker.listen_port = PickPort(&next);
-    broker.peer_port = PickPort(&next);
-    if (!options_.hosts.empty()) broker.host = options_.hosts[static_cast<std::size_t>(i)];
-    broker.client_address = broker.host.address + ":" + std::to_string(broker.listen_port);
-    broker.config_file = options_.work_dir + "/broker-" + broker.peer_id + ".conf";
-    broker.store_dir = broker.host.store_dir.empty() ? options_.work_dir + "/" + broker.peer_id
-                                                     : broker.host.store_dir;
-    broker.log_file = options_.work_dir + "/" + broker.peer_id + ".log";
-    brokers_.push_back(std::move(broker));
+    brokers_.push_back(MakeBroker(static_cast<std::size_t>(i)));
   }
   for (std::size_t i = 0; i < brokers_.size(); ++i) TRIAD_RETURN_IF_ERROR(WriteBrokerConfig(i));
   return WriteFileAtomically(PosixFileSystem(), options_.work_dir + "/namesrv.conf",
@@ -140,6 +130,27 @@ Status LocalCluster::Prepare() {
                                  "\nbindAddress=" + options_.namesrv_host.address +
                                  "\nkvConfigPath=" + options_.work_dir +
                                  "/namesrv/kvConfig.json\n");
+}
+
+LocalBroker LocalCluster::MakeBroker(std::size_t number) {
+  LocalBroker broker;
+  broker.peer_id = "n" + std::to_string(number);
+  broker.listen_port = PickPort(&next_port_);
+  broker.peer_port = PickPort(&next_port_);
+  if (number < options_.hosts.size()) broker.host = options_.hosts[number];
+  broker.client_address = broker.host.address + ":" + std::to_string(broker.listen_port);
+  broker.config_file = options_.work_dir + "/broker-" + broker.peer_id + ".conf";
+  broker.store_dir = broker.host.store_dir.empty() ? options_.work_dir + "/" + broker.peer_id
+                                                   : broker.host.store_dir;
+  broker.log_file = options_.work_dir + "/" + broker.peer_id + ".log";
+  return broker;
+}
+
+Result<std::size_t> LocalCluster::AddBroker() {
+  const std::size_t i = brokers_.size();
+  brokers_.push_back(MakeBroker(i));
+  TRIAD_RETURN_IF_ERROR(WriteBrokerConfig(i));
+  return i;
 }
 
 Status LocalCluster::WriteBrokerConfig(std::size_t i) {

@@ -66,6 +66,9 @@ class LocalCluster {
   const std::vector<LocalBroker>& brokers() const { return brokers_; }
   pid_t namesrv_pid() const { return namesrv_pid_; }
 
+  // One more peer, not started and no member yet: its dLegerPeers names itself and everybody else.
+  // Its index.
+  Result<std::size_t> AddBroker();
   Status StartBroker(std::size_t i);
   Status StartNameServer();  // on the same port as before
   // Sends the signal; SIGKILL and SIGTERM also wait for the end (at most `wait`). Returns the exit
@@ -91,6 +94,7 @@ class LocalCluster {
  private:
   explicit LocalCluster(LocalClusterOptions options);
   Status Prepare();
+  LocalBroker MakeBroker(std::size_t number);
   Status WriteBrokerConfig(std::size_t i);
   Result<pid_t> Spawn(const LocalHost& host, const std::vector<std::string>& command,
                       const std::string& log_file);
@@ -100,6 +104,7 @@ class LocalCluster {
   LocalClusterOptions options_;
   std::string namesrv_address_;
   std::uint16_t namesrv_port_ = 0;
+  std::uint16_t next_port_ = 0;  // to be tried
   pid_t namesrv_pid_ = 0;
   std::string broker_name_ = "RaftNode00";
   std::vector<LocalBroker> brokers_;

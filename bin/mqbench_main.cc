@@ -2,6 +2,7 @@
 //
 //   mqbench producer -n 127.0.0.1:9876 -t Bench --inflight 64 --size 1024 --seconds 10
 //   mqbench consumer -n 127.0.0.1:9876 -t Bench --seconds 10
+//   mqbench moves -n 127.0.0.1:9876 -t Bench --count 50
 //
 // Producer: closed loop (a fixed number in flight) or, with --rate, open loop: latency counts from
 // the moment a message was due, so a stall is not hidden. Consumer: pulls every queue from its
@@ -24,8 +25,9 @@
 #include <thread>
 #include <vector>
 
-#include "bin/histogram.h"
+#include "bin/mqbench_moves.h"
 #include "bin/server_cpu.h"
+#include "common/histogram.h"
 #include "remoting/client.h"
 #include "remoting/codes.h"
 #include "remoting/headers.h"
@@ -456,6 +458,11 @@ int Main(int argc, char** argv) {
       ->capture_default_str();
   CLI::App* consumer = app.add_subcommand("consumer", "pull messages from the beginning");
   common(consumer);
+  CLI::App* moves =
+      app.add_subcommand("moves", "hand the leadership over again and again under load");
+  common(moves);
+  int move_count = 50;
+  moves->add_option("--count", move_count, "how often")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
 
   std::unique_ptr<remoting::Client> client = remoting::CreateClient({}, {});
@@ -464,6 +471,10 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "mqbench: %s\n", target.status().ToString().c_str());
     client->Stop();
     return 2;
+  }
+  if (moves->parsed()) {
+    client->Stop();
+    return BenchMoves(options.namesrv, options.topic, move_count);
   }
   const int result = producer->parsed() ? ProducerLoad(options, *client, *target).Run()
                                         : ConsumerLoad(options, *client, *target).Run();

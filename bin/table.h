@@ -1,4 +1,5 @@
-// Table: aligned columns for a terminal. The first row is the heading; numbers are right-aligned.
+// Table: aligned columns for a terminal, or JSON. The first row is the heading; numbers are
+// right-aligned.
 //
 // Value; one thread.
 
@@ -6,9 +7,12 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <regex>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "remoting/json.h"
 
 namespace triad {
 
@@ -17,6 +21,23 @@ class Table {
   explicit Table(std::vector<std::string> heading) : rows_{std::move(heading)} {}
   void Add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
   std::size_t rows() const { return rows_.size() - 1; }
+
+  // A list of objects, keyed by the heading; numbers as numbers.
+  std::string Json() const {
+    remoting::JsonWriter writer;
+    writer.BeginArray();
+    for (std::size_t r = 1; r < rows_.size(); ++r) {
+      writer.BeginObject();
+      for (std::size_t i = 0; i < rows_[r].size(); ++i) {
+        writer.Key(Name(rows_[0][i]));
+        const std::string& cell = rows_[r][i];
+        IsNumber(cell) ? writer.Raw(cell) : writer.String(cell);
+      }
+      writer.EndObject();
+    }
+    writer.EndArray();
+    return writer.Take();
+  }
 
   void Print() const {
     std::vector<std::size_t> widths(rows_[0].size(), 0);
@@ -39,6 +60,16 @@ class Table {
   }
 
  private:
+  // "#Broker Name" is a heading, "Broker Name" a key.
+  static std::string Name(const std::string& heading) {
+    return heading.substr(heading.starts_with('#') ? 1 : 0);
+  }
+  // As JSON writes one: digits, perhaps a sign and a fraction, no leading zero.
+  static bool IsNumber(const std::string& cell) {
+    static const std::regex number("-?(0|[1-9][0-9]{0,17})(\\.[0-9]+)?");
+    return std::regex_match(cell, number);
+  }
+
   std::vector<std::vector<std::string>> rows_;
 };
 

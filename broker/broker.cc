@@ -28,6 +28,7 @@
 #include "broker/processor/pull_processor.h"
 #include "broker/processor/query_processor.h"
 #include "broker/processor/relay_processor.h"
+#include "broker/processor/replication_processor.h"
 #include "broker/processor/send_back_processor.h"
 #include "broker/processor/send_processor.h"
 #include "broker/processor/stats_processor.h"
@@ -35,6 +36,7 @@
 #include "broker/processor/topic_processor.h"
 #include "broker/service/delay_service.h"
 #include "broker/service/dynamic_config.h"
+#include "broker/service/log_comparison.h"
 #include "broker/service/long_polling.h"
 #include "broker/service/peer_members.h"
 #include "remoting/client.h"
@@ -93,6 +95,8 @@ struct Broker::Parts {
   void OnRequest(const remoting::ConnectionPtr& connection, remoting::Command command);
   void OnClosed(const remoting::ConnectionPtr& connection);
   std::size_t ClientConnections();
+  bool HasOthers() const;
+  Status TransferOnce();
   void HandOver();
   void WaitForClients();
   void Stop();
@@ -123,6 +127,11 @@ struct Broker::Parts {
   Counters counters;
   std::unique_ptr<RuntimeInfo> info;
   std::unique_ptr<DynamicConfig> dynamic_config;
+  LogAlarm log_alarm;
+  std::unique_ptr<ReplicationStatus> replication;
+  std::unique_ptr<LogReader> log_reader;
+  std::unique_ptr<LogRepair> log_repair;
+  std::unique_ptr<LogComparison> log_comparison;
   std::unique_ptr<BrokerContext> context;
   std::unique_ptr<Dispatcher> dispatcher;
   std::unique_ptr<ClientProcessor> client_processor;
@@ -135,6 +144,7 @@ struct Broker::Parts {
   std::unique_ptr<PullProcessor> pull_processor;
   std::unique_ptr<QueryProcessor> query_processor;
   std::unique_ptr<RelayProcessor> relay_processor;
+  std::unique_ptr<ReplicationProcessor> replication_processor;
   std::unique_ptr<SendBackProcessor> send_back_processor;
   std::unique_ptr<SendProcessor> send_processor;
   std::unique_ptr<StatsProcessor> stats_processor;
@@ -194,6 +204,7 @@ Status Broker::Parts::OpenStore() {
   o.node.heartbeat = config.raft_heartbeat;
   o.node.election_min = config.raft_election_timeout;
   o.node.election_max = config.raft_election_timeout * 2;
+  o.node.preferred_leader = PeerId(config.preferred_leader_id);
   o.node.bootstrap_without = options.bootstrap_without;
   o.node.retention = RetentionOf(config);
   o.node.snapshot_bytes_per_second = static_cast<std::uint64_t>(config.snapshot_bytes_per_second);
@@ -230,11 +241,16 @@ void Broker::Parts::MakeServices() {
   disk = std::make_unique<DiskGuard>(fs, config.store_root, config.disk_warning_percent,
                                      static_cast<std::uint64_t>(config.disk_free_floor_bytes));
   disk->Refresh();
-  info = std::make_unique<RuntimeInfo>(config, clock, counters, *disk, *store);
+  info = std::make_unique<RuntimeInfo>(config, clock, counters, *disk, log_alarm, *store);
   DynamicConfig::Effects effects;
   effects.on_permission = [this] { registration->OnTopicsChanged(); };
   effects.on_name_servers = [this](const std::string& list) { registration->SetNameServers(list); };
   dynamic_config = std::make_unique<DynamicConfig>(&config, fs, std::move(effects));
+  replication = std::make_unique<ReplicationStatus>(config, *disk, log_alarm, *store);
+  log_reader = std::make_unique<LogReader>(*store, log_alarm);
+  log_repair = std::make_unique<LogRepair>(*store, log_alarm, *client);
+  log_comparison =
+      std::make_unique<LogComparison>(config, *timers, *client, *store, *log_reader, log_alarm);
   consumers = std::make_unique<ConsumerRegistry>(
       kMembersMax, [this](const GroupName& group, const std::vector<Member>& members) {
         NotifyMembers(group, members);
@@ -271,6 +287,7 @@ void Broker::Parts::MakeProcessors() {
   make(&pull_processor);
   make(&query_processor);
   make(&relay_processor);
+  make(&replication_processor, *replication, *log_reader, *log_repair);
   make(&send_back_processor);
   make(&send_processor);
   make(&stats_processor, *context->stats);
@@ -411,23 +428,38 @@ std::size_t Broker::Parts::ClientConnections() {
   return all - std::min(all, peer_connections.size());
 }
 
+bool Broker::Parts::HasOthers() const {
+  return store->node().status().voters.size() > 1;
+}
+
+Status Broker::Parts::TransferOnce() {
+  auto done = std::make_shared<std::promise<Status>>();
+  store->node().TransferLeadership(PeerId(), kTransferTimeout,
+                                   [done](Status status) { done->set_value(std::move(status)); });
+  auto result = done->get_future();
+  const bool answered =
+      result.wait_for(kTransferTimeout + kHousekeeping) == std::future_status::ready;
+  return answered ? result.get() : Status::TimedOut("no answer");
+}
+
 void Broker::Parts::HandOver() {
-  if (config.is_group() && store->node().leader_info().role == dledger::Role::kLeader) {
+  if (HasOthers() && store->node().leader_info().role == dledger::Role::kLeader) {
     LOG(INFO) << "handing the leadership over";
-    auto done = std::make_shared<std::promise<Status>>();
-    store->node().TransferLeadership(PeerId(), kTransferTimeout,
-                                     [done](Status status) { done->set_value(std::move(status)); });
-    auto result = done->get_future();
-    const bool answered =
-        result.wait_for(kTransferTimeout + kHousekeeping) == std::future_status::ready;
-    const Status status = answered ? result.get() : Status::TimedOut("no answer");
+    // Right after an election no follower may be known to be fit yet.
+    const TimePoint deadline = clock.MonoNow() + kTransferTimeout;
+    Status status = TransferOnce();
+    while (!status.ok() && clock.MonoNow() < deadline &&
+           store->node().leader_info().role == dledger::Role::kLeader) {
+      std::this_thread::sleep_for(kLeavePoll);
+      status = TransferOnce();
+    }
     LOG_IF(WARNING, !status.ok()) << "the leadership was not handed over: " << status;
   }
   registration->StepAside();
 }
 
 void Broker::Parts::WaitForClients() {
-  if (!config.is_group()) return;  // nobody to forward to
+  if (!HasOthers()) return;  // nobody to forward to
   const TimePoint deadline = clock.MonoNow() + config.shutdown_wait;
   TimePoint led_until = clock.MonoNow();
   LOG(INFO) << "forwarding for " << ClientConnections() << " client connections for at most "
@@ -480,6 +512,7 @@ Status Broker::Start() {
   TRIAD_RETURN_IF_ERROR(p.Listen());
   TRIAD_RETURN_IF_ERROR(p.store->Start());
   p.registration->Start();
+  p.log_comparison->Start();
   p.timers->Schedule(kHousekeeping, [&p] { p.Housekeep(); });
   return Status::Ok();
 }

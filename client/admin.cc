@@ -1,13 +1,10 @@
 #include "triad/admin.h"
 
 #include <algorithm>
-#include <atomic>
-#include <functional>
-#include <mutex>
 #include <set>
 #include <utility>
 
-#include "client/broker_calls.h"
+#include "client/admin_state.h"
 #include "client/message_codec.h"
 #include "remoting/bodies.h"
 #include "remoting/codes.h"
@@ -16,10 +13,6 @@
 namespace triad::client {
 
 namespace {
-
-Status NotStarted() {
-  return Status::Unavailable("the admin client is not running: call Start first");
-}
 
 MessageQueue FromWire(const remoting::MessageQueue& queue) {
   return MessageQueue{queue.topic, queue.broker_name, queue.queue_id};
@@ -40,156 +33,6 @@ std::string AttributesText(const std::map<std::string, std::string>& attributes)
 }
 
 }  // namespace
-
-class Admin::State {
- public:
-  State(ClientOptions options, std::chrono::milliseconds timeout)
-      : options_(std::move(options)), timeout_(timeout) {}
-
-  Status Start();
-  void Shutdown();
-  Result<remoting::ClusterInfo> Cluster();
-  Result<remoting::TopicRouteData> RouteOf(const std::string& topic);
-  Result<remoting::Command> AskNameServer(remoting::Command request, const std::string& what);
-  Result<remoting::Command> AskBroker(const std::string& address, const remoting::Command& request,
-                                      const std::string& what);
-  // A write: at one address, or at every group of a cluster (empty: of all).
-  Status Change(const remoting::Command& request, const std::string& cluster,
-                const std::string& broker_address, const std::string& what);
-  // Asks every group of the topic's route.
-  Status AskGroups(const std::string& topic, const remoting::Command& request,
-                   const std::string& what,
-                   const std::function<Status(const remoting::Command&)>& use);
-  Status ProgressOf(const std::string& group, const std::string& topic,
-                    std::map<MessageQueue, ConsumeProgress>* out);
-
-  const ClientOptions options_;
-  const std::chrono::milliseconds timeout_;
-  std::mutex lifecycle_;
-  std::shared_ptr<ClientInstance> instance_;
-  std::unique_ptr<BrokerCalls> calls_;
-  std::atomic<bool> running_ = false;
-};
-
-Status Admin::State::Start() {
-  std::lock_guard hold(lifecycle_);
-  if (running_) return Status::Ok();
-  auto instance = ClientInstance::Attach(options_);
-  if (!instance.ok()) return instance.status();
-  const Status reachable = (*instance)->CheckNameServers();
-  if (!reachable.ok()) {
-    (*instance)->Detach();
-    return reachable;
-  }
-  instance_ = *instance;
-  calls_ = std::make_unique<BrokerCalls>(instance_.get());
-  running_ = true;
-  return Status::Ok();
-}
-
-void Admin::State::Shutdown() {
-  std::lock_guard hold(lifecycle_);
-  if (running_.exchange(false)) instance_->Detach();
-}
-
-Result<remoting::Command> Admin::State::AskNameServer(remoting::Command request,
-                                                      const std::string& what) {
-  if (!running_) return NotStarted();
-  Result<remoting::Command> answer =
-      instance_->name_servers().CallSync(std::move(request), timeout_);
-  if (!answer.ok()) return answer;
-  TRIAD_RETURN_IF_ERROR(StatusOfCode(*answer, what));
-  return answer;
-}
-
-Result<remoting::Command> Admin::State::AskBroker(const std::string& address,
-                                                  const remoting::Command& request,
-                                                  const std::string& what) {
-  if (!running_) return NotStarted();
-  Result<remoting::Command> answer = instance_->remoting().CallSync(address, request, timeout_);
-  if (!answer.ok()) return answer;
-  TRIAD_RETURN_IF_ERROR(StatusOfCode(*answer, what + " at " + address));
-  return answer;
-}
-
-Result<remoting::ClusterInfo> Admin::State::Cluster() {
-  const Result<remoting::Command> answer = AskNameServer(
-      remoting::Command::Request(remoting::kGetBrokerClusterInfo), "cluster information");
-  if (!answer.ok()) return answer.status();
-  Result<remoting::ClusterInfo> info = remoting::ClusterInfo::Decode(answer->body);
-  if (info.ok()) {
-    remoting::TopicRouteData all;
-    for (const auto& [name, broker] : info->broker_addr_table) all.broker_datas.push_back(broker);
-    instance_->book().Update(all);
-  }
-  return info;
-}
-
-Result<remoting::TopicRouteData> Admin::State::RouteOf(const std::string& topic) {
-  remoting::Command request = remoting::Command::Request(remoting::kGetRouteInfoByTopic);
-  remoting::GetRouteInfoRequest header;
-  header.topic = topic;
-  header.accept_standard_json_only = true;
-  header.Encode(&request.ext);
-  const Result<remoting::Command> answer =
-      AskNameServer(std::move(request), "route of topic '" + topic + "'");
-  if (!answer.ok()) return answer.status();
-  Result<remoting::TopicRouteData> route = remoting::TopicRouteData::Decode(answer->body);
-  if (route.ok()) instance_->book().Update(*route);
-  return route;
-}
-
-Status Admin::State::Change(const remoting::Command& request, const std::string& cluster,
-                            const std::string& broker_address, const std::string& what) {
-  if (!broker_address.empty()) return AskBroker(broker_address, request, what).status();
-  const Result<remoting::ClusterInfo> info = Cluster();
-  if (!info.ok()) return info.status();
-  int groups = 0;
-  for (const auto& [name, broker] : info->broker_addr_table) {
-    if (!cluster.empty() && broker.cluster != cluster) continue;
-    ++groups;
-    const Result<remoting::Command> answer = calls_->Call(name, request, timeout_);
-    if (!answer.ok()) return answer.status();
-    TRIAD_RETURN_IF_ERROR(StatusOfCode(*answer, what + " at group " + name));
-  }
-  if (groups > 0) return Status::Ok();
-  return Status::NotFound(cluster.empty() ? "no broker is registered"
-                                          : "cluster '" + cluster + "' has no broker");
-}
-
-Status Admin::State::AskGroups(const std::string& topic, const remoting::Command& request,
-                               const std::string& what,
-                               const std::function<Status(const remoting::Command&)>& use) {
-  const Result<remoting::TopicRouteData> route = RouteOf(topic);
-  if (!route.ok()) return route.status();
-  for (const remoting::BrokerData& broker : route->broker_datas) {
-    const Result<remoting::Command> answer = calls_->Call(broker.broker_name, request, timeout_);
-    if (!answer.ok()) return answer.status();
-    TRIAD_RETURN_IF_ERROR(StatusOfCode(*answer, what + " at group " + broker.broker_name));
-    TRIAD_RETURN_IF_ERROR(use(*answer));
-  }
-  return Status::Ok();
-}
-
-Status Admin::State::ProgressOf(const std::string& group, const std::string& topic,
-                                std::map<MessageQueue, ConsumeProgress>* out) {
-  remoting::GetConsumeStatsRequest header;
-  header.consumer_group = group;
-  header.topic = topic;
-  remoting::Command request = remoting::Command::Request(remoting::kGetConsumeStats);
-  header.Encode(&request.ext);
-  const std::string route_topic = topic.empty() ? std::string(kRetryPrefix) + group : topic;
-  return AskGroups(route_topic, request, "progress of group '" + group + "'",
-                   [out](const remoting::Command& answer) {
-                     const auto stats = remoting::ConsumeStats::Decode(answer.body);
-                     if (!stats.ok()) return stats.status();
-                     for (const auto& [queue, item] : stats->offset_table) {
-                       (*out)[FromWire(queue)] = ConsumeProgress{
-                           item.broker_offset, item.consumer_offset, item.last_timestamp_ms};
-                     }
-                     return Status::Ok();
-                   });
-}
 
 Admin::Admin(ClientOptions options, std::chrono::milliseconds timeout)
     : state_(std::make_shared<State>(std::move(options), timeout)) {}
@@ -243,6 +86,22 @@ Result<std::map<std::string, std::string>> Admin::RuntimeInfo(const std::string&
   const Result<remoting::KVTable> table = remoting::KVTable::Decode(answer->body);
   if (!table.ok()) return table.status();
   return table->table;
+}
+
+Result<Admin::Answer> Admin::Ask(const std::string& address, int code,
+                                 const std::map<std::string, std::string>& fields,
+                                 const std::string& body) {
+  remoting::Command request = remoting::Command::Request(code);
+  for (const auto& [name, value] : fields) request.ext.Set(name, value);
+  request.body = body;
+  Result<remoting::Command> answer = state_->Call(address, request);
+  if (!answer.ok()) return answer.status();
+  Answer out;
+  out.code = answer->code;
+  out.remark = std::move(answer->remark);
+  for (const auto& [name, value] : answer->ext.items()) out.fields[name] = value;
+  out.body = std::move(answer->body);
+  return out;
 }
 
 Status Admin::UpdateTopic(const TopicSettings& topic, const std::string& cluster,
@@ -321,7 +180,24 @@ Result<std::map<MessageQueue, QueueStats>> Admin::TopicStatus(const std::string&
 Result<std::map<MessageQueue, ConsumeProgress>> Admin::ConsumerProgress(const std::string& group,
                                                                         const std::string& topic) {
   std::map<MessageQueue, ConsumeProgress> progress;
-  TRIAD_RETURN_IF_ERROR(state_->ProgressOf(group, topic, &progress));
+  remoting::GetConsumeStatsRequest header;
+  header.consumer_group = group;
+  header.topic = topic;
+  remoting::Command request = remoting::Command::Request(remoting::kGetConsumeStats);
+  header.Encode(&request.ext);
+  const std::string route_topic = topic.empty() ? std::string(kRetryPrefix) + group : topic;
+  const Status asked =
+      state_->AskGroups(route_topic, request, "progress of group '" + group + "'",
+                        [&progress](const remoting::Command& answer) {
+                          const auto stats = remoting::ConsumeStats::Decode(answer.body);
+                          if (!stats.ok()) return stats.status();
+                          for (const auto& [queue, item] : stats->offset_table) {
+                            progress[FromWire(queue)] = ConsumeProgress{
+                                item.broker_offset, item.consumer_offset, item.last_timestamp_ms};
+                          }
+                          return Status::Ok();
+                        });
+  if (!asked.ok()) return asked;
   return progress;
 }
 

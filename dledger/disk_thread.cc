@@ -50,6 +50,16 @@ void DiskThread::Push(std::vector<StorageOp>* ops) {
   wake_.notify_one();
 }
 
+bool DiskThread::PushReplacement(Replacement replacement) {
+  {
+    std::lock_guard hold(mutex_);
+    if (stopping_ || replacements_.size() >= kReplacementsMax) return false;
+    replacements_.push_back(std::move(replacement));
+  }
+  wake_.notify_one();
+  return true;
+}
+
 void DiskThread::Stop() {
   {
     std::lock_guard hold(mutex_);
@@ -61,23 +71,31 @@ void DiskThread::Stop() {
 
 void DiskThread::Run() {
   std::vector<StorageOp> batch;
-  while (Take(&batch)) {
+  std::vector<Replacement> replacements;
+  while (Take(&batch, &replacements)) {
     Execute(batch);
     batch.clear();
+    for (const Replacement& each : replacements) {
+      Status replaced = log_.raw().Replace(each.entry);
+      if (replaced.code() == StatusCode::kIoError) DieUnless(replaced, "replacing an entry");
+      each.done(std::move(replaced));
+    }
+    replacements.clear();
   }
   SyncNow();
 }
 
-bool DiskThread::Take(std::vector<StorageOp>* batch) {
+bool DiskThread::Take(std::vector<StorageOp>* batch, std::vector<Replacement>* replacements) {
   std::unique_lock lock(mutex_);
-  const auto has_news = [this] { return stopping_ || !queue_.empty(); };
+  const auto has_news = [this] { return stopping_ || !queue_.empty() || !replacements_.empty(); };
   if (is_dirty_) {
     wake_.wait_until(lock, synced_at_ + kAsyncSyncInterval, has_news);
   } else {
     wake_.wait(lock, has_news);
   }
   batch->swap(queue_);
-  return !batch->empty() || !stopping_;
+  replacements->swap(replacements_);
+  return !batch->empty() || !replacements->empty() || !stopping_;
 }
 
 void DiskThread::Execute(const std::vector<StorageOp>& batch) {
@@ -124,9 +142,11 @@ void DiskThread::WriteCollected() {
 
 void DiskThread::SyncNow() {
   if (!is_dirty_) return;
+  const auto begun_at = std::chrono::steady_clock::now();
   DieUnless(log_.Sync(), "fdatasync");
   is_dirty_ = false;
   synced_at_ = std::chrono::steady_clock::now();
+  sync_latency_.Record(synced_at_, synced_at_ - begun_at);
 }
 
 }  // namespace triad::dledger

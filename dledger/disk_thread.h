@@ -3,8 +3,8 @@
 // Owner of the log store's writer side: its one thread. Whole batches are swapped in; one Sync
 // covers all appends taken together. A failed write or sync ends the process (rule F). Without
 // sync_flush an append counts as done when written and is synced every 10 ms; votes, cuts and marks
-// are synced all the same. Bounds: none of its own; what may be un-synced is bounded by the leader
-// (log_driver.h) and by the core's in-flight limit.
+// are synced all the same. Bounds: what may be un-synced is bounded by the leader (log_driver.h)
+// and by the core's in-flight limit; kReplacementsMax replacements.
 
 #pragma once
 
@@ -15,10 +15,13 @@
 #include <thread>
 #include <vector>
 
+#include "common/latency_window.h"
 #include "dledger/log/log_store.h"
 #include "dledger/raft/types.h"
 
 namespace triad::dledger {
+
+inline constexpr std::size_t kReplacementsMax = 16;
 
 class DiskThread {
  public:
@@ -34,13 +37,22 @@ class DiskThread {
   void Start();
   // Any thread. Takes the content, in order.
   void Push(std::vector<StorageOp>* ops);
+  // Any thread. An entry to be written over damaged bytes of the log. False when too many wait or
+  // it is stopping.
+  struct Replacement {
+    EntryRef entry;
+    std::function<void(Status)> done;  // disk thread
+  };
+  bool PushReplacement(Replacement replacement);
   // Does what is queued, syncs, joins. Idempotent.
   void Stop();
+  // Any thread: how long a sync of the log took lately.
+  LatencySummary sync_latency() { return sync_latency_.Read(std::chrono::steady_clock::now()); }
 
  private:
   void Run();
   // Waits for work; false when stopped and nothing is left.
-  bool Take(std::vector<StorageOp>* batch);
+  bool Take(std::vector<StorageOp>* batch, std::vector<Replacement>* replacements);
   void Execute(const std::vector<StorageOp>& batch);
   void ExecuteOne(const StorageOp& op);
   void WriteCollected();
@@ -55,10 +67,12 @@ class DiskThread {
   std::vector<EntryRef> collected_;  // appends of neighbouring operations, one gather-write
   bool is_dirty_ = false;            // appended and not synced
   std::chrono::steady_clock::time_point synced_at_{};
+  LatencyWindow sync_latency_;
 
   std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<StorageOp> queue_;
+  std::vector<Replacement> replacements_;  // at most kReplacementsMax
   bool stopping_ = false;
 };
 

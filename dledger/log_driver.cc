@@ -13,15 +13,20 @@ void LogDriver::OnTicks(int count) {
   log_clock_.Sample(options_.self, clock_.WallNowMs(), now);
   reads_.Expire(now);
   ExpireTransfers();
+  ExpireChanges();
   if (core_ == nullptr) {
     DecideStart();
     return;
   }
   for (int i = 0; i < count; ++i) Step(Tick{});
+  UpdatePeers();
 }
 
 void LogDriver::OnHello(const Hello& hello) {
-  client_addresses_[hello.from] = hello.client_address;
+  // Strangers may say hello too: as many as there may be members are remembered.
+  if (client_addresses_.size() < kMembersMax || client_addresses_.contains(hello.from)) {
+    client_addresses_[hello.from] = hello.client_address;
+  }
   if (core_ == nullptr) {
     OnStartAnswer(hello);
     return;
@@ -30,7 +35,9 @@ void LogDriver::OnHello(const Hello& hello) {
 }
 
 void LogDriver::OnMessage(const PeerId& from, Message message, std::int64_t wall_ms) {
-  log_clock_.Sample(from, wall_ms, clock_.MonoNow());
+  const TimePoint now = clock_.MonoNow();
+  if (heard_at_.size() < kMembersMax || heard_at_.contains(from)) heard_at_[from] = now;
+  log_clock_.Sample(from, wall_ms, now);
   if (core_ != nullptr) Step(MessageIn{.from = from, .message = std::move(message)});
 }
 
@@ -104,14 +111,8 @@ void LogDriver::OnTransfer(const PeerId& to, TimePoint deadline, std::function<v
     done(Status::NotLeader(info_.leader.value()));
     return;
   }
-  const std::vector<PeerId>& voters = core_->membership().voters;
-  const bool is_voter = std::find(voters.begin(), voters.end(), to) != voters.end();
   if (to == options_.self) {
     done(Status::Ok());
-  } else if (voters.size() < 2) {
-    done(Status::Unavailable("no other voter in this group"));
-  } else if (!to.empty() && !is_voter) {
-    done(Status::InvalidArgument("'" + to.value() + "' is not a voter of this group"));
   } else if (transfers_.size() >= kTransfersMax) {
     done(Status::Busy("too many transfers wait"));
   } else {
@@ -185,6 +186,7 @@ void LogDriver::Execute() {
   wants_first_ = wants_first_ || output.want_noop;
   for (const TransferFailed& failed : output.transfers_failed) OnTransferFailed(failed);
   if (output.propose_membership) ProposeMembership(*output.propose_membership);
+  for (const ChangeFate& fate : output.changes) OnChangeFate(fate);
 }
 
 void LogDriver::Record(const StorageOp& op) {
@@ -291,14 +293,6 @@ EntryRef LogDriver::MakeFirst() {
   return MakeEntry(core_->term(), type, LogTimeMs(), std::move(payload), &tail_);
 }
 
-void LogDriver::ProposeMembership(const Membership& membership) {
-  CHECK(is_tail_known_) << "a leader that is ready has appended";
-  std::string payload = EncodeMembership(membership);
-  RollIfNeeded(EntryBytes(payload.size()), options_.segment_bytes, &tail_);
-  Step(Propose{
-      MakeEntry(core_->term(), EntryType::kMembership, LogTimeMs(), std::move(payload), &tail_)});
-}
-
 bool LogDriver::MayBuild() const {
   return is_awake_ && info_.ready && is_leader() && !core_->transferring() &&
          unsynced_bytes_ < kUnsyncedBytesMax && unsynced_.size() < kUnsyncedWritesMax &&
@@ -367,6 +361,7 @@ void LogDriver::MaybeReady() {
 void LogDriver::Fail(const Status& why) {
   reads_.FailAll(why);
   for (PendingTransfer& transfer : std::exchange(transfers_, {})) transfer.done(why);
+  for (PendingChange& change : std::exchange(changes_, {})) change.done(why);
 }
 
 std::uint64_t LogDriver::group_id() const {
@@ -383,6 +378,9 @@ std::int64_t LogDriver::LogTimeMs() {
 std::string LogDriver::NotReadyReason() const {
   if (info_.ready) return hands_->IsDiskFull() ? "no disk space for the log" : "";
   if (core_ == nullptr) return StartReason();
+  if (core_->recovering() && info_.leader.empty()) {
+    return "recovering: no leader sends the log yet; a new peer must be added: mqadmin addPeer";
+  }
   if (core_->recovering()) return "recovering: fetching the log from the group";
   if (is_leader()) return "new leader: applying the log";
   if (info_.leader.empty()) return "no leader";
@@ -393,13 +391,7 @@ void LogDriver::FillStatus(NodeStatus* status) const {
   status->leader = info_;
   status->group_id = group_id();
   status->not_ready_reason = NotReadyReason();
-  for (const PeerId& id : OtherPeers()) {
-    NodeStatus::Peer peer;
-    peer.id = id;
-    const auto found = client_addresses_.find(id);
-    if (found != client_addresses_.end()) peer.client_address = found->second;
-    status->peers.push_back(std::move(peer));
-  }
+  FillPeers(status);
   if (core_ == nullptr) {  // not started: what the disk held
     status->last_index = recovered_.last_index;
     status->commit_index = recovered_.applied;
@@ -409,9 +401,12 @@ void LogDriver::FillStatus(NodeStatus* status) const {
   status->last_index = core_->last_index();
   status->commit_index = core_->commit_index();
   status->voters = core_->membership().voters;
+  status->learners = core_->membership().learners;
   for (const PeerProgress& progress : core_->progress()) {
     for (NodeStatus::Peer& peer : status->peers) {
-      if (peer.id == progress.peer) peer.match = progress.match;
+      if (peer.id != progress.peer) continue;
+      peer.match = progress.match;
+      peer.recovering = progress.recovering;
     }
   }
 }

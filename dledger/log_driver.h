@@ -5,7 +5,7 @@
 // there, and each public On... call is followed by EndTurn once the caller has no more at hand.
 // Bounds: a leader builds while less than kUnsyncedBytesMax are un-synced, less than
 // kUncommittedBytesMax and kUncommittedEntriesMax un-committed; kTransfersMax callers of a
-// transfer. Source: architecture.md §3..§6.
+// transfer, kChangesMax of a membership change. Source: architecture.md §3..§6.
 
 #pragma once
 
@@ -39,6 +39,7 @@ inline constexpr std::size_t kUnsyncedWritesMax = 16;
 inline constexpr std::size_t kUncommittedBytesMax = 32u << 20;
 inline constexpr std::size_t kUncommittedEntriesMax = 256;
 inline constexpr std::size_t kTransfersMax = 64;
+inline constexpr std::size_t kChangesMax = 16;
 
 // "a, b"
 std::string JoinedIds(const std::vector<PeerId>& ids);
@@ -58,6 +59,7 @@ class Hands {
   virtual void Publish(const LeaderInfo& info) = 0;  // it changed; before the application hears
   virtual std::uint64_t Random() = 0;                // not 0; unpredictable
   virtual bool IsDiskFull() = 0;
+  virtual void SetPeers(const std::vector<PeerAddress>& peers) = 0;  // whom to dial from now on
 };
 
 class LogDriver {
@@ -91,6 +93,8 @@ class LogDriver {
   void OnWake() { is_awake_ = true; }
   void OnRead(PendingRead read);
   void OnTransfer(const PeerId& to, TimePoint deadline, std::function<void(Status)> done);
+  void OnChange(MembershipOp op, const PeerAddress& peer, TimePoint deadline,
+                std::function<void(Status)> done);
   // Builds, starts reads. After any of the above.
   void EndTurn();
   // Answers everybody who waits.
@@ -113,6 +117,21 @@ class LogDriver {
     std::function<void(Status)> done;
   };
 
+  struct PendingChange {
+    std::uint64_t context = 0;
+    TimePoint deadline;
+    std::function<void(Status)> done;
+  };
+
+  // ---- log_driver_members.cc ----
+  std::vector<PeerAddress> WantedPeers() const;
+  void UpdatePeers();
+  void ExpireChanges();
+  void OnChangeFate(const ChangeFate& fate);
+  void ProposeMembership(const Membership& membership);
+  void WarnOfOtherMembers() const;
+  void FillPeers(NodeStatus* status) const;
+
   // ---- log_driver_start.cc ----
   bool IsVirgin() const;
   std::vector<PeerId> StartVoters() const;
@@ -132,7 +151,6 @@ class LogDriver {
   void OnSoftState(const SoftState& soft);
   void ProposeFirst();
   EntryRef MakeFirst();
-  void ProposeMembership(const Membership& membership);
   void OnTransferFailed(const TransferFailed& failed);
   bool MayBuild() const;
   bool BuildOne();
@@ -143,7 +161,6 @@ class LogDriver {
   void PublishInfo();
   std::string NotReadyReason() const;
   bool is_leader() const;
-  std::vector<PeerId> OtherPeers() const;
 
   const NodeOptions options_;
   const Clock& clock_;
@@ -176,7 +193,11 @@ class LogDriver {
 
   LeaderInfo info_;
   LeaderInfo published_;
+  std::vector<PendingChange> changes_;
+  std::uint64_t next_change_ = 1;
+  std::vector<PeerAddress> dialled_;  // as last told to the hands
   std::map<PeerId, std::string> client_addresses_;
+  std::map<PeerId, TimePoint> heard_at_;
 };
 
 }  // namespace triad::dledger

@@ -33,6 +33,9 @@ CoreConfig ConfigFor(const NodeOptions& options) {
   CoreConfig config;
   config.self = options.self;
   config.initial_membership.voters = Ids(options.peers);
+  for (const PeerAddress& peer : options.peers) {
+    if (peer.port != 0) config.initial_membership.addresses[peer.id] = HostPortText(peer);
+  }
   config.heartbeat_ticks = Ticks(options.heartbeat);
   config.election_ticks_min = Ticks(options.election_min);
   config.election_ticks_max = Ticks(options.election_max);
@@ -67,10 +70,6 @@ LogDriver::LogDriver(const NodeOptions& options, const Clock& clock, Found found
 }
 
 LogDriver::~LogDriver() = default;
-
-std::vector<PeerId> LogDriver::OtherPeers() const {
-  return Without(Ids(options_.peers), options_.self);
-}
 
 std::vector<PeerId> LogDriver::StartVoters() const {
   if (!recovered_.memberships.empty()) return recovered_.memberships.back().second.voters;
@@ -194,6 +193,7 @@ void LogDriver::StartCore() {
   info_.term = recovered_.hard_state.term;
   core_ = std::make_unique<Core>(ConfigFor(options_), std::move(recovered_), hands_->Random());
   core_->set_membership_decoder(&DecodeMembershipEntry);
+  WarnOfOtherMembers();
   PublishInfo();
   if (core_->membership().voters != std::vector<PeerId>{options_.self}) return;
   // The only voter has nobody to wait for.

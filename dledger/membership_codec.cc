@@ -8,8 +8,10 @@
 namespace triad::dledger {
 namespace {
 
-constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kVersion = 2;
+constexpr std::uint8_t kVersionWithoutAddresses = 1;
 constexpr std::size_t kIdBytesMax = 255;
+constexpr std::size_t kAddressBytesMax = 255;
 
 template <typename Int>
 void Put(Int value, std::string* out) {
@@ -30,23 +32,51 @@ bool Take(std::string_view* in, Int* value) {
   return true;
 }
 
+void PutText(const std::string& text, std::string* out) {
+  Put(static_cast<std::uint16_t>(text.size()), out);
+  out->append(text);
+}
+
+bool TakeText(std::size_t bytes_max, std::string_view* in, std::string* text) {
+  std::uint16_t length = 0;
+  if (!Take(in, &length) || length > bytes_max || in->size() < length) return false;
+  text->assign(in->substr(0, length));
+  in->remove_prefix(length);
+  return true;
+}
+
 void PutIds(const std::vector<PeerId>& ids, std::string* out) {
   for (const PeerId& id : ids) {
     CHECK_LE(id.value().size(), kIdBytesMax);
     CHECK(!id.empty());
-    Put(static_cast<std::uint16_t>(id.value().size()), out);
-    out->append(id.value());
+    PutText(id.value(), out);
   }
+}
+
+void PutAddresses(const Membership& membership, const std::vector<PeerId>& ids, std::string* out) {
+  for (const PeerId& id : ids) {
+    const auto found = membership.addresses.find(id);
+    const std::string address = found == membership.addresses.end() ? "" : found->second;
+    CHECK_LE(address.size(), kAddressBytesMax);
+    PutText(address, out);
+  }
+}
+
+// In the order of the entry, for the addresses that follow.
+bool TakeAddresses(const std::vector<PeerId>& ids, std::string_view* in, Membership* membership) {
+  for (const PeerId& id : ids) {
+    std::string address;
+    if (!TakeText(kAddressBytesMax, in, &address)) return false;
+    if (!address.empty()) membership->addresses[id] = std::move(address);
+  }
+  return true;
 }
 
 bool TakeIds(std::size_t count, std::string_view* in, std::vector<PeerId>* ids) {
   for (std::size_t i = 0; i < count; ++i) {
-    std::uint16_t length = 0;
-    if (!Take(in, &length) || length == 0 || length > kIdBytesMax || in->size() < length) {
-      return false;
-    }
-    ids->push_back(PeerId(std::string(in->substr(0, length))));
-    in->remove_prefix(length);
+    std::string id;
+    if (!TakeText(kIdBytesMax, in, &id) || id.empty()) return false;
+    ids->push_back(PeerId(std::move(id)));
   }
   std::sort(ids->begin(), ids->end());
   return std::adjacent_find(ids->begin(), ids->end()) == ids->end();
@@ -63,6 +93,8 @@ std::string EncodeMembership(const Membership& membership) {
   Put(static_cast<std::uint16_t>(membership.learners.size()), &out);
   PutIds(membership.voters, &out);
   PutIds(membership.learners, &out);
+  PutAddresses(membership, membership.voters, &out);
+  PutAddresses(membership, membership.learners, &out);
   return out;
 }
 
@@ -71,7 +103,7 @@ Result<Membership> DecodeMembership(std::string_view payload) {
   std::uint16_t voters = 0;
   std::uint16_t learners = 0;
   Membership membership;
-  if (!Take(&payload, &version) || version != kVersion) {
+  if (!Take(&payload, &version) || (version != kVersion && version != kVersionWithoutAddresses)) {
     return Status::Corruption("membership: unknown version");
   }
   if (!Take(&payload, &membership.group_id) || !Take(&payload, &voters) ||
@@ -84,6 +116,11 @@ Result<Membership> DecodeMembership(std::string_view payload) {
   if (!TakeIds(voters, &payload, &membership.voters) ||
       !TakeIds(learners, &payload, &membership.learners)) {
     return Status::Corruption("membership: bad or repeated member id");
+  }
+  if (version == kVersionWithoutAddresses) return membership;
+  if (!TakeAddresses(membership.voters, &payload, &membership) ||
+      !TakeAddresses(membership.learners, &payload, &membership)) {
+    return Status::Corruption("membership: bad address");
   }
   return membership;
 }

@@ -1,8 +1,10 @@
 // Membership codec: the payload of a membership entry.
 //
-// Big-endian: version u8 (1), group id u64, voter count u16, learner count u16, then each id as
-// length u16 and bytes; zero padding may follow. Pure. Bytes from a disk or a socket are checked,
-// never CHECKed. Bounds: at most kMembersMax members, ids of 1..255 bytes.
+// Big-endian: version u8 (2), group id u64, voter count u16, learner count u16, then each id as
+// length u16 and bytes, then for each of them, in the same order, its address likewise (empty =
+// unknown); zero padding may follow. Version 1 has no addresses. Pure. Bytes from a disk or a
+// socket are checked, never CHECKed. Bounds: at most kMembersMax members, ids of 1..255 bytes,
+// addresses of at most 255.
 
 #pragma once
 

@@ -19,7 +19,9 @@
 #include "common/clock.h"
 #include "common/file_system.h"
 #include "common/ids.h"
+#include "common/latency_window.h"
 #include "common/status.h"
+#include "dledger/log/raw_log.h"
 #include "dledger/peer/peer_address.h"
 #include "dledger/raft/types.h"
 #include "dledger/retention.h"
@@ -97,8 +99,9 @@ class Application {
 struct NodeOptions {
   std::string group;
   PeerId self;
-  std::vector<PeerAddress>
-      peers;                   // with self; exactly one = a group of one voter without a peer port
+  // With self. Members of a group that begins; later the log says who is one. Exactly one, with
+  // port 0: a group of one voter without a peer port.
+  std::vector<PeerAddress> peers;
   std::string dir;             // of the log
   std::string client_address;  // told to peers: "brokerIP1:listenPort"
   std::string bind_address = "0.0.0.0";
@@ -109,7 +112,7 @@ struct NodeOptions {
   std::chrono::milliseconds heartbeat{50};
   std::chrono::milliseconds election_min{300};
   std::chrono::milliseconds election_max{600};
-  PeerId preferred_leader;                // offered leadership when it is fit; empty: nobody
+  PeerId preferred_leader;  // leadership goes to it when it is well and caught up; empty: nobody
   std::vector<PeerId> bootstrap_without;  // the operator's override of the first-start rule
   LogIndex applied;                       // the application's synced state ends here
   RetentionOptions retention;
@@ -122,14 +125,21 @@ struct NodeStatus {
   PhysicalOffset begin_position, end_position;
   std::uint64_t group_id = 0;
   std::vector<PeerId> voters;
+  std::vector<PeerId> learners;
   struct Peer {
     PeerId id;
-    std::string client_address;
+    std::string peer_address;    // "host:port" of its peer port
+    std::string client_address;  // as its handshake said; empty = unknown
     bool connected = false;
-    LogIndex match;  // leader only
+    std::optional<std::chrono::milliseconds> heard_ago;  // nothing: not since this peer's start
+    // Leader only.
+    LogIndex match;
+    bool recovering = false;
   };
-  std::vector<Peer> peers;
+  std::vector<Peer> peers;       // without self
   std::string not_ready_reason;  // empty when serving
+  LatencySummary sync;           // fdatasync of the log, lately
+  LatencySummary loop_delay;     // how late the log thread's ticks come, lately
 };
 
 // A received snapshot whose installation a crash stopped. The application installs it before
@@ -162,6 +172,12 @@ class Node {
   // `to` empty: the most up-to-date voter. Done when another peer leads, or kTimedOut.
   virtual void TransferLeadership(PeerId to, std::chrono::milliseconds timeout,
                                   std::function<void(Status)> done) = 0;
+  // Leader only, one change at a time: adds a learner at an address, makes a learner a voter, or
+  // removes a member. `done` when it is committed. Errors: kNotLeader, kInvalidArgument or
+  // kUnavailable (refused; why), kTimedOut (unknown: look at the status).
+  virtual void ChangeMembership(MembershipOp op, PeerAddress peer,
+                                std::chrono::milliseconds timeout,
+                                std::function<void(Status)> done) = 0;
   virtual std::int64_t LogTimeMs() const = 0;
 
   // Entries by a position inside them. Cached: memory only, any thread, null when absent.
@@ -176,6 +192,11 @@ class Node {
   // most ~4 MiB.
   virtual Result<std::vector<EntryRef>> ReadRange(LogIndex from, LogIndex to,
                                                   std::size_t max_bytes) = 0;
+
+  // The log as it stands on this disk. Blocking: reader threads only.
+  virtual const RawLog& raw_log() const = 0;
+  // Writes a good entry over damaged bytes, as RawLog::Replace; `done` on the disk thread.
+  virtual void Replace(EntryRef entry, std::function<void(Status)> done) = 0;
 
   // Joins all threads, flushes, closes. Idempotent.
   virtual void Stop() = 0;

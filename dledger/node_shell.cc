@@ -62,7 +62,7 @@ NodeShell::~NodeShell() {
 }
 
 Status NodeShell::Listen() {
-  if (options_.peers.size() == 1) return Status::Ok();
+  if (options_.peers.size() == 1 && options_.peers[0].port == 0) return Status::Ok();
   TransportOptions transport;
   transport.group = options_.group;
   transport.self = options_.self;
@@ -122,6 +122,7 @@ void NodeShell::ArmTick() {
 
 void NodeShell::OnTickTimer() {
   const TimePoint now = clock_.MonoNow();
+  loop_delay_.Record(now, std::chrono::steady_clock::now() - tick_timer_.expiry());
   const std::int64_t due = (now - ticked_at_) / kTick;
   const std::int64_t count = std::clamp<std::int64_t>(due, 0, kCatchUpTicksMax);
   ticked_at_ = due > kCatchUpTicksMax ? now : ticked_at_ + count * kTick;
@@ -263,6 +264,10 @@ bool NodeShell::IsDiskFull() {
   return background_.is_full();
 }
 
+void NodeShell::SetPeers(const std::vector<PeerAddress>& peers) {
+  if (transport_ != nullptr) transport_->SetPeers(peers);
+}
+
 // ---- PeerEvents ----
 
 Hello NodeShell::OwnState() {
@@ -313,6 +318,8 @@ NodeStatus NodeShell::status() const {
   status.first_index = log_->base().tail.next_index;
   status.begin_position = log_->begin_position();
   status.end_position = log_->end_position();
+  status.sync = disk_.sync_latency();
+  status.loop_delay = loop_delay_.Read(clock_.MonoNow());
   return status;
 }
 
@@ -331,15 +338,20 @@ bool NodeShell::LeaveInInbox(Leave leave) {
 void NodeShell::EmptyInbox() {
   std::vector<PendingRead> reads;
   std::vector<Transfer> transfers;
+  std::vector<Change> changes;
   {
     std::lock_guard hold(inbox_.mutex);
     reads.swap(inbox_.reads);
     transfers.swap(inbox_.transfers);
+    changes.swap(inbox_.changes);
     inbox_.is_posted = false;
   }
   for (PendingRead& read : reads) driver_.OnRead(std::move(read));
   for (Transfer& transfer : transfers) {
     driver_.OnTransfer(transfer.to, transfer.deadline, std::move(transfer.done));
+  }
+  for (Change& change : changes) {
+    driver_.OnChange(change.op, change.peer, change.deadline, std::move(change.done));
   }
 }
 
@@ -375,6 +387,22 @@ void NodeShell::TransferLeadership(PeerId to, std::chrono::milliseconds timeout,
   if (fate == Fate::kBusy) transfer.done(Status::Busy("too many transfers wait"));
 }
 
+void NodeShell::ChangeMembership(MembershipOp op, PeerAddress peer,
+                                 std::chrono::milliseconds timeout,
+                                 std::function<void(Status)> done) {
+  Change change{.op = op,
+                .peer = std::move(peer),
+                .deadline = clock_.MonoNow() + timeout,
+                .done = std::move(done)};
+  enum class Fate { kTaken, kBusy, kClosed } fate = Fate::kClosed;
+  LeaveInInbox([&] {
+    fate = inbox_.changes.size() < kChangesMax ? Fate::kTaken : Fate::kBusy;
+    if (fate == Fate::kTaken) inbox_.changes.push_back(std::move(change));
+  });
+  if (fate == Fate::kClosed) change.done(Stopped());
+  if (fate == Fate::kBusy) change.done(Status::Busy("too many membership changes wait"));
+}
+
 std::int64_t NodeShell::LogTimeMs() const {
   return Ms(clock_.MonoNow()) + log_minus_mono_ms_;
 }
@@ -401,6 +429,16 @@ Result<std::vector<EntryRef>> NodeShell::ReadRange(LogIndex from, LogIndex to,
                                                    std::size_t max_bytes) {
   if (is_stopped_) return Stopped();
   return log_->ReadRange(from, to, max_bytes);
+}
+
+const RawLog& NodeShell::raw_log() const {
+  return log_->raw();
+}
+
+void NodeShell::Replace(EntryRef entry, std::function<void(Status)> done) {
+  const bool is_taken =
+      disk_.PushReplacement(DiskThread::Replacement{.entry = std::move(entry), .done = done});
+  if (!is_taken) done(is_stopped_ ? Stopped() : Status::Busy("another entry is being replaced"));
 }
 
 // ---- the end ----

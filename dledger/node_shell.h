@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "common/latency_window.h"
 #include "dledger/apply_thread.h"
 #include "dledger/background_thread.h"
 #include "dledger/disk_thread.h"
@@ -43,6 +44,8 @@ class NodeShell final : public Node, private Hands, private PeerEvents {
   void ReadIndex(std::chrono::milliseconds timeout, std::function<void(Status)> done) override;
   void TransferLeadership(PeerId to, std::chrono::milliseconds timeout,
                           std::function<void(Status)> done) override;
+  void ChangeMembership(MembershipOp op, PeerAddress peer, std::chrono::milliseconds timeout,
+                        std::function<void(Status)> done) override;
   std::int64_t LogTimeMs() const override;
   EntryRef CachedAt(PhysicalOffset inside) const override;
   void LoadAt(PhysicalOffset inside, std::function<void(Result<EntryRef>)> done) override;
@@ -50,6 +53,8 @@ class NodeShell final : public Node, private Hands, private PeerEvents {
   bool PostReader(std::function<void()> task) override;
   Result<std::vector<EntryRef>> ReadRange(LogIndex from, LogIndex to,
                                           std::size_t max_bytes) override;
+  const RawLog& raw_log() const override;
+  void Replace(EntryRef entry, std::function<void(Status)> done) override;
   void Stop() override;
 
  private:
@@ -59,10 +64,17 @@ class NodeShell final : public Node, private Hands, private PeerEvents {
     TimePoint deadline;
     std::function<void(Status)> done;
   };
+  struct Change {
+    MembershipOp op;
+    PeerAddress peer;
+    TimePoint deadline;
+    std::function<void(Status)> done;
+  };
   struct Inbox {
     std::mutex mutex;
     std::vector<PendingRead> reads;
     std::vector<Transfer> transfers;
+    std::vector<Change> changes;
     bool is_posted = false;
     bool is_closed = false;
   };
@@ -78,6 +90,7 @@ class NodeShell final : public Node, private Hands, private PeerEvents {
   void Publish(const LeaderInfo& info) override;
   std::uint64_t Random() override;
   bool IsDiskFull() override;
+  void SetPeers(const std::vector<PeerAddress>& peers) override;
 
   // ---- PeerEvents (log thread) ----
   Hello OwnState() override;
@@ -116,7 +129,8 @@ class NodeShell final : public Node, private Hands, private PeerEvents {
   std::unique_ptr<PeerTransport> transport_;  // log thread; null for a group of one
   std::vector<StorageOp> turn_ops_;           // log thread: to be stored at the end of the turn
 
-  DiskThread disk_;
+  mutable LatencyWindow loop_delay_;  // of ticks
+  mutable DiskThread disk_;
   ReaderPool readers_;
   ApplyThread apply_;
   BackgroundThread background_;

@@ -125,6 +125,15 @@ inline constexpr std::int32_t kDlqProgress = 60020;
 inline constexpr std::int32_t kDlqReplay = 60021;
 inline constexpr std::int32_t kDlqDrop = 60022;
 
+// This project's own, between its tools and any peer of a group (docs/operations.md).
+inline constexpr std::int32_t kTriadGroupStatus = 60010;
+inline constexpr std::int32_t kTriadTransferLeader = 60011;
+inline constexpr std::int32_t kTriadLogDigest = 60012;
+inline constexpr std::int32_t kTriadLogRecords = 60013;
+inline constexpr std::int32_t kTriadLogBytes = 60014;
+inline constexpr std::int32_t kTriadLogRepair = 60015;
+inline constexpr std::int32_t kTriadChangeMembership = 60016;
+
 // Response codes.
 inline constexpr std::int32_t kSuccess = 0;
 inline constexpr std::int32_t kSystemError = 1;

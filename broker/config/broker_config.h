@@ -50,7 +50,7 @@ struct BrokerConfig {
   std::string dledger_group;  // empty: brokerName
   std::string dledger_peers;
   std::string dledger_self_id;
-  std::string preferred_leader_id;  // empty: nobody
+  std::string preferred_leader_id;
   std::chrono::milliseconds raft_heartbeat{50};
   std::chrono::milliseconds raft_election_timeout{300};  // drawn from 1x..2x of it
 
@@ -69,6 +69,7 @@ struct BrokerConfig {
   std::int32_t disk_warning_percent = 90;
   std::int64_t disk_free_floor_bytes = 8LL << 30;
   std::int64_t cache_bytes = 64LL << 20;
+  std::int64_t log_verify_bytes_per_second = 1 << 20;  // 0: off
 
   // Topics, groups, permissions
   Live<bool> auto_create_topic = true;

@@ -65,6 +65,9 @@ void AddGroup(Table* t) {
            .important = true});
   t->Text("dLegerSelfId", &BrokerConfig::dledger_self_id,
           {.help = "which of dLegerPeers this process is", .important = true});
+  t->Text("preferredLeaderId", &BrokerConfig::preferred_leader_id,
+          {.help = "peer that leadership is handed to while it is well and caught up",
+           .default_text = "nobody"});
   t->Duration("dLegerHeartbeatIntervalMs", &BrokerConfig::raft_heartbeat,
               {.help = "the leader's heartbeat", .min = 5, .max = 60000});
   t->Duration("dLegerElectionTimeoutMs", &BrokerConfig::raft_election_timeout,
@@ -138,6 +141,12 @@ void AddStore(Table* t) {
   t->Int("entryCacheBytes", &BrokerConfig::cache_bytes,
          {.help = "memory for log entries that pulls and followers read",
           .min = 1 << 20,
+          .unit = "bytes"});
+  t->Int("logVerifyBytesPerSecond", &BrokerConfig::log_verify_bytes_per_second,
+         {.help = "how fast this peer's log is compared with the leader's in the background; 0: "
+                  "not at all (mqadmin verifyLog compares on demand)",
+          .min = 0,
+          .max = 4 << 20,
           .unit = "bytes"});
 }
 

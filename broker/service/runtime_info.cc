@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "broker/service/replication_status.h"
 #include "remoting/command.h"
 
 namespace triad::broker {
@@ -31,11 +32,12 @@ std::string Ratio(double value) {
 }  // namespace
 
 RuntimeInfo::RuntimeInfo(const BrokerConfig& config, const Clock& clock, const Counters& counters,
-                         const DiskGuard& disk, MessageStore& store)
+                         const DiskGuard& disk, const LogAlarm& alarm, MessageStore& store)
     : config_(config),
       clock_(clock),
       counters_(counters),
       disk_(disk),
+      alarm_(alarm),
       store_(store),
       boot_ms_(clock.WallNowMs()),
       day_(boot_ms_ / kDayMs) {}
@@ -135,7 +137,14 @@ void RuntimeInfo::AddStore(std::map<std::string, std::string>* table) const {
   (*table)["triadTerm"] = std::to_string(status.leader.term.value());
   (*table)["triadCommitIndex"] = std::to_string(status.commit_index.value());
   (*table)["triadAppliedIndex"] = std::to_string(status.applied_index.value());
-  (*table)["triadNotReady"] = status.not_ready_reason;
+  const Readiness readiness = ReadinessOf(status, config_.self, disk_.Writable());
+  (*table)["triadReady"] = readiness.ready ? "true" : "false";
+  (*table)["triadNotReady"] = readiness.reason;
+  (*table)["triadLogAlarm"] = alarm_.text();
+  (*table)["triadSyncP99Micros"] = std::to_string(status.sync.p99.count());
+  (*table)["triadSyncMaxMicros"] = std::to_string(status.sync.max.count());
+  (*table)["triadLoopDelayP99Micros"] = std::to_string(status.loop_delay.p99.count());
+  (*table)["triadLoopDelayMaxMicros"] = std::to_string(status.loop_delay.max.count());
   std::size_t keys = 0;
   std::uint64_t evicted = 0;
   for (const ReplicatedState::DedupUse& use : store_.state().DedupUses()) {

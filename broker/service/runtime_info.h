@@ -14,6 +14,7 @@
 #include "broker/config/broker_config.h"
 #include "broker/service/counters.h"
 #include "broker/service/disk_guard.h"
+#include "broker/service/log_alarm.h"
 #include "broker/store/message_store.h"
 #include "common/clock.h"
 
@@ -23,7 +24,7 @@ class RuntimeInfo {
  public:
   // All references outlive the object.
   RuntimeInfo(const BrokerConfig& config, const Clock& clock, const Counters& counters,
-              const DiskGuard& disk, MessageStore& store);
+              const DiskGuard& disk, const LogAlarm& alarm, MessageStore& store);
 
   void Sample();
   std::map<std::string, std::string> Table() const;
@@ -44,6 +45,7 @@ class RuntimeInfo {
   const Clock& clock_;
   const Counters& counters_;
   const DiskGuard& disk_;
+  const LogAlarm& alarm_;
   MessageStore& store_;
   const std::int64_t boot_ms_;
   LogIndex looked_for_;  // Sample only

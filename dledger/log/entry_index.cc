@@ -146,6 +146,19 @@ std::optional<EntryIndex::Block> EntryIndex::BlockOf(LogIndex index) const {
   return BlockLocked(static_cast<std::size_t>(behind - points.begin()) - 1);
 }
 
+std::optional<EntryIndex::Block> EntryIndex::StretchFrom(PhysicalOffset from) const {
+  const std::lock_guard hold(mutex_);
+  const auto& ends = outline_.segment_ends;
+  auto segment = ends.upper_bound(from);
+  if (segment != ends.begin()) --segment;
+  while (segment != ends.end() && segment->second <= from) ++segment;
+  if (segment == ends.end()) return std::nullopt;
+  return Block{.file = files_.at(segment->first),
+               .begin = std::max(from, segment->first),
+               .end = segment->second,
+               .first = LogIndex(0)};
+}
+
 LogTail EntryIndex::tail() const {
   const std::lock_guard hold(mutex_);
   return outline_.tail;

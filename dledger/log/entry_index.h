@@ -79,6 +79,9 @@ class EntryIndex {
   // The block that covers a position or an index; nothing outside the log.
   std::optional<Block> BlockAt(PhysicalOffset inside) const;
   std::optional<Block> BlockOf(LogIndex index) const;
+  // The entries' bytes of one segment from `from` on, or of the next one with any; `first` is not
+  // set.
+  std::optional<Block> StretchFrom(PhysicalOffset from) const;
   LogTail tail() const;
   PhysicalOffset last_position() const;
   StoreBase base() const;

@@ -65,6 +65,7 @@ class FileLogStore final : public LogStore {
   Result<EntryRef> ReadAt(PhysicalOffset inside) override;
   Result<std::vector<EntryRef>> ReadRange(LogIndex from, LogIndex to,
                                           std::size_t max_bytes) override;
+  RawLog& raw() override { return raw_; }
   Status Close() override;
 
  private:
@@ -87,6 +88,7 @@ class FileLogStore final : public LogStore {
   // ---- any thread ----
   EntryIndex index_;
   mutable EntryCache cache_;
+  RawLog raw_{index_, cache_};
   SegmentPreparer preparer_;
   std::atomic<std::int64_t> begin_position_{0};
   std::atomic<std::int64_t> end_position_{0};

@@ -25,6 +25,7 @@
 #include "common/status.h"
 #include "dledger/log/entry_codec.h"
 #include "dledger/log/entry_index.h"
+#include "dledger/log/raw_log.h"
 #include "dledger/log/store_base.h"
 #include "dledger/raft/core.h"
 #include "dledger/raft/entry.h"
@@ -110,6 +111,9 @@ class LogStore {
   // Entries [from, to), in order, at least one, no more than max_bytes after the first.
   virtual Result<std::vector<EntryRef>> ReadRange(LogIndex from, LogIndex to,
                                                   std::size_t max_bytes) = 0;
+
+  // The bytes as they stand in the files: reader threads; Replace on the disk thread.
+  virtual RawLog& raw() = 0;
 
   // Flushes; nothing may be written after it. The lock goes with the object.
   virtual Status Close() = 0;

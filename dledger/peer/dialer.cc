@@ -201,12 +201,21 @@ void PeerDialer::Fail(const std::string& why) {
   queued_.clear();
   queued_bytes_ = 0;
   writing_bytes_ = 0;
-  After(backoff_, [this] { Dial(); });
-  backoff_ = std::min(backoff_ * 2, kBackoffMax);
+  if (is_retired_) {
+    state_ = State::kClosed;
+  } else {
+    After(backoff_, [this] { Dial(); });
+    backoff_ = std::min(backoff_ * 2, kBackoffMax);
+  }
   if (!was_connected) return;
   LOG(INFO) << "connection to peer " << peer_.id << " lost: " << why;
   handshake_.events().OnDisconnected(peer_.id);
   handshake_.events().OnEventsEnd();
+}
+
+void PeerDialer::Retire() {
+  is_retired_ = true;
+  if (state_ != State::kConnected) Close();
 }
 
 void PeerDialer::Close() {

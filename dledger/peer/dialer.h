@@ -23,6 +23,10 @@ class PeerDialer : public std::enable_shared_from_this<PeerDialer> {
   void Send(Message message) { SendFrame(handshake_.Wrap(std::move(message))); }
   void Send(SnapshotMessage message) { SendFrame(handshake_.Wrap(std::move(message))); }
   void Flush();
+  // Not dialled again when its connection ends.
+  void Retire();
+  bool retired() const { return is_retired_; }
+  const PeerAddress& peer() const { return peer_; }
   bool connected() const { return state_ == State::kConnected; }
   void Close();
 
@@ -59,6 +63,7 @@ class PeerDialer : public std::enable_shared_from_this<PeerDialer> {
   asio::ip::tcp::socket socket_;
   asio::steady_timer timer_;  // the attempt's deadline, or the pause before the next one
   State state_ = State::kIdle;
+  bool is_retired_ = false;
   std::uint64_t attempt_ = 0;
   std::chrono::milliseconds backoff_{kBackoffMin};
   std::string hello_out_;

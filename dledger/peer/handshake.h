@@ -21,7 +21,8 @@ class Handshake {
 
   // The frame to say first, or to answer with. Filled from OwnState().
   PeerFrame OwnHello(const PeerId& to, std::string refusal);
-  // Why the sender of `hello` is refused; empty = welcome. A differing peer list only warns.
+  // Why the sender of `hello` is refused; empty = welcome. A differing peer list only warns, and
+  // means nothing once the group has begun.
   std::string Check(const Hello& hello, std::uint64_t group_id);
   // Two group ids may meet when equal or when one is not set yet.
   bool GroupIdFits(std::uint64_t group_id) const;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,10 @@ struct PeerAddress {
   auto operator<=>(const PeerAddress&) const = default;
 };
 
+// "host:port", "[::1]:port".
+std::string HostPortText(const PeerAddress& peer);
+// The inverse of HostPortText. Nothing when `text` is no such thing.
+std::optional<PeerAddress> ParsePeerAddress(const PeerId& id, const std::string& text);
 // "n0-host:port;n1-host:port", sorted by id.
 std::string PeersText(std::vector<PeerAddress> peers);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <asio.hpp>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -120,14 +121,30 @@ PeerTransport::~PeerTransport() {
 }
 
 void PeerTransport::Start() {
-  const TransportOptions& options = parts_->handshake.options();
-  for (const PeerAddress& peer : options.peers) {
-    if (peer.id == options.self) continue;
+  SetPeers(parts_->handshake.options().peers);
+  parts_->Accept();
+}
+
+void PeerTransport::SetPeers(const std::vector<PeerAddress>& peers) {
+  std::map<PeerId, PeerAddress> wanted;
+  for (const PeerAddress& peer : peers) wanted[peer.id] = peer;
+  wanted.erase(parts_->handshake.options().self);
+  auto& dialers = parts_->dialers;
+  for (auto it = dialers.begin(); it != dialers.end();) {
+    PeerDialer& dialer = *it->second;
+    const auto found = wanted.find(it->first);
+    const bool is_kept = found != wanted.end() && found->second == dialer.peer();
+    if (found == wanted.end() && !dialer.retired()) dialer.Retire();
+    const bool is_over = is_kept ? dialer.retired() : found != wanted.end() || !dialer.connected();
+    if (is_over) dialer.Close();
+    it = is_over ? dialers.erase(it) : std::next(it);
+  }
+  for (const auto& [id, peer] : wanted) {
+    if (dialers.contains(id)) continue;
     auto dialer = std::make_shared<PeerDialer>(parts_->io, parts_->handshake, peer);
-    parts_->dialers[peer.id] = dialer;
+    dialers[id] = dialer;
     dialer->Start();
   }
-  parts_->Accept();
 }
 
 void PeerTransport::Send(const PeerId& to, Message message) {

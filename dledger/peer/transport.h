@@ -1,13 +1,15 @@
 // PeerTransport: the connections between the peers of one group.
 //
 // Each peer dials every other one and sends on the connection it dialled; what it accepted it only
-// reads. A Hello goes both ways first; a foreign group, group id or peer is refused loudly
-// (rate-limited), another peer list is one warning. Lost connections are dialled again after
-// 20..500 ms, names resolved each time. Messages to a peer that is not connected are dropped: Raft
-// repeats what matters. Owner: the thread that runs `io` (the log thread); every call and every
-// event is there.
-// Bounds: kOutBytesMax un-sent per peer (beyond: dropped), kSessionsMax accepted connections
-// (beyond: closed), frames as in peer_codec.h. Bad bytes close the connection.
+// reads. A Hello goes both ways first; a foreign group or group id is refused loudly
+// (rate-limited). Before the group has begun, so is a peer that is not in dLegerPeers, and another
+// peer list is one warning; afterwards the log says who is a member, and who is none is heard all
+// the same: it may be a learner to be, or this peer may not have read so far. Lost connections are
+// dialled again after 20..500 ms, names resolved each time. Messages to a peer that is not
+// connected are dropped: Raft repeats what matters. Owner: the thread that runs `io` (the log
+// thread); every call and every event is there. Bounds: kOutBytesMax un-sent per peer (beyond:
+// dropped), kSessionsMax accepted connections (beyond: closed), frames as in peer_codec.h. Bad
+// bytes close the connection.
 
 #pragma once
 
@@ -75,6 +77,9 @@ class PeerTransport {
 
   // Accepts and dials from now on.
   void Start();
+  // Whom to dial from now on, self left out. Who is no longer named is served while its connection
+  // lasts, and not dialled again.
+  void SetPeers(const std::vector<PeerAddress>& peers);
   // Queues; Flush puts on the wire what was queued since.
   void Send(const PeerId& to, Message message);
   void Send(const PeerId& to, SnapshotMessage message);

@@ -40,6 +40,9 @@ bool IsMember(const Membership& membership, const PeerId& peer) {
 bool IsWellFormed(const Membership& membership) {
   if (membership.voters.empty()) return false;
   if (!IsStrictlySorted(membership.voters) || !IsStrictlySorted(membership.learners)) return false;
+  for (const auto& [peer, address] : membership.addresses) {
+    if (!IsMember(membership, peer)) return false;
+  }
   return std::none_of(membership.learners.begin(), membership.learners.end(),
                       [&](const PeerId& peer) { return IsVoter(membership, peer); });
 }
@@ -66,12 +69,15 @@ ChangeRefusal RefusalOf(const Membership& membership, MembershipOp op, const Pee
   return ChangeRefusal::kUnknownPeer;
 }
 
-Membership Changed(Membership membership, MembershipOp op, const PeerId& peer) {
+Membership Changed(Membership membership, MembershipOp op, const PeerId& peer,
+                   const std::string& address) {
   CHECK(RefusalOf(membership, op, peer) == ChangeRefusal::kNone);
   std::erase(membership.learners, peer);
   std::erase(membership.voters, peer);
   if (op == MembershipOp::kAddLearner) InsertSorted(peer, &membership.learners);
   if (op == MembershipOp::kPromote) InsertSorted(peer, &membership.voters);
+  if (op == MembershipOp::kAddLearner && !address.empty()) membership.addresses[peer] = address;
+  if (op == MembershipOp::kRemove) membership.addresses.erase(peer);
   CHECK(IsWellFormed(membership));
   return membership;
 }

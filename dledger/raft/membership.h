@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -26,7 +27,9 @@ bool IsMember(const Membership& membership, const PeerId& peer);  // voter or le
 bool IsWellFormed(const Membership& membership);
 
 // `membership` after one change, which must make sense (RefusalOf).
-Membership Changed(Membership membership, MembershipOp op, const PeerId& peer);
+// `address`: of a learner to be added.
+Membership Changed(Membership membership, MembershipOp op, const PeerId& peer,
+                   const std::string& address = {});
 // Why the change makes no sense to this membership, whoever asks for it; kNone when it does.
 ChangeRefusal RefusalOf(const Membership& membership, MembershipOp op, const PeerId& peer);
 // For people: "another change of the membership is not committed yet".

@@ -52,7 +52,7 @@ void Core::Parts::OnChangeMembership(const ChangeMembership& input) {
     return;
   }
   change = PendingChange{.context = input.context,
-                         .membership = Changed(membership(), input.op, input.peer),
+                         .membership = Changed(membership(), input.op, input.peer, input.address),
                          .index = LogIndex{0}};
   out->propose_membership = change->membership;
 }

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -33,6 +34,7 @@ struct Membership {
   std::uint64_t group_id = 0;  // random, fixed by the first entry; 0 = none yet
   std::vector<PeerId> voters;
   std::vector<PeerId> learners;
+  std::map<PeerId, std::string> addresses{};  // of members: for the shell to dial, for nobody else
   bool operator==(const Membership&) const = default;
 };
 
@@ -129,6 +131,7 @@ struct ChangeMembership {
   std::uint64_t context = 0;  // chosen by the caller, unique
   MembershipOp op = MembershipOp::kAddLearner;
   PeerId peer;
+  std::string address{};  // of a learner to be added
 };
 struct Disconnected {  // its connection closed: forget having heard from it
   PeerId peer;

@@ -89,6 +89,18 @@ class Admin {
   // brokerStatus of one address: runtime info as the broker says it.
   Result<std::map<std::string, std::string>> RuntimeInfo(const std::string& address);
 
+  // Any request at one address, for tools that know the wire: fields and body go as they are. The
+  // answer may carry any code. Errors: kUnavailable, kTimedOut.
+  struct Answer {
+    int code = 0;
+    std::string remark;
+    std::map<std::string, std::string> fields;
+    std::string body;
+  };
+  Result<Answer> Ask(const std::string& address, int code,
+                     const std::map<std::string, std::string>& fields = {},
+                     const std::string& body = {});
+
   // `cluster` or `broker_address` (one of them; empty both: every group). Durable and routed when
   // it returns.
   Status UpdateTopic(const TopicSettings& topic, const std::string& cluster = {},

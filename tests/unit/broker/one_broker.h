@@ -48,7 +48,7 @@ class OneBroker {
         consumers_(100, [this](const GroupName& group,
                                const std::vector<Member>&) { notified_.push_back(group.value()); }),
         producers_(100),
-        info_(config_, SystemClock(), counters_, disk_, peer_.store()),
+        info_(config_, SystemClock(), counters_, disk_, alarm_, peer_.store()),
         context_{config_,       SystemClock(), peer_.store(), timers_,  gate_,
                  consumers_,    producers_,    reads_,        offsets_, locks_,
                  registration_, disk_,         counters_},
@@ -130,6 +130,7 @@ class OneBroker {
   ConsumerRegistry consumers_;
   ProducerRegistry producers_;
   Counters counters_;
+  LogAlarm alarm_;
   RuntimeInfo info_;
   BrokerContext context_;
   Dispatcher dispatcher_;

@@ -6,6 +6,7 @@
 
 #include "common/clock.h"
 #include "common/ids.h"
+#include "common/latency_window.h"
 #include "common/log_rate_limiter.h"
 #include "common/mutant.h"
 #include "common/process.h"
@@ -28,6 +29,26 @@ TEST(Status, ACopyIsIndependentOfTheOriginal) {
   original = Status::Ok();
   EXPECT_EQ(copy.code(), StatusCode::kBusy);
   EXPECT_EQ(copy.message(), "full");
+}
+
+TEST(LatencyWindow, ForgetsWhatIsOlderThanAMinute) {
+  LatencyWindow window;
+  const TimePoint start{std::chrono::hours(1)};
+  for (int i = 0; i < 99; ++i) window.Record(start, std::chrono::milliseconds(1));
+  window.Record(start, std::chrono::milliseconds(50));
+  const LatencySummary all = window.Read(start + std::chrono::seconds(31));
+  EXPECT_EQ(all.count, 100u);
+  EXPECT_NEAR(static_cast<double>(all.p50.count()), 1000, 20);
+  EXPECT_NEAR(static_cast<double>(all.p99.count()), 1000, 20);
+  EXPECT_EQ(all.max, std::chrono::milliseconds(50));
+  EXPECT_EQ(window.Read(start + std::chrono::seconds(62)).count, 0u);
+}
+
+TEST(LatencyWindow, ReadsNothingOldAfterALongSilence) {
+  LatencyWindow window;
+  const TimePoint start{std::chrono::hours(1)};
+  window.Record(start, std::chrono::milliseconds(1));
+  EXPECT_EQ(window.Read(start + std::chrono::minutes(5)).count, 0u);
 }
 
 TEST(Result, CarriesEitherAValueOrAStatus) {

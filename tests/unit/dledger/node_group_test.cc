@@ -169,6 +169,54 @@ TEST(NodeGroup, ATransferToAStrangerIsRefused) {
   EXPECT_EQ(outcome.get_future().get().code(), StatusCode::kInvalidArgument);
 }
 
+Status Transfer(Cluster& cluster, std::size_t leader, const PeerId& to) {
+  std::promise<Status> outcome;
+  cluster.node(leader).TransferLeadership(to, kPatience,
+                                          [&](Status status) { outcome.set_value(status); });
+  return outcome.get_future().get();
+}
+
+TEST(NodeGroup, ATransferToAPeerThatIsDownIsRefusedAndNothingMoves) {
+  Cluster cluster(3);
+  cluster.StartAll();
+  cluster.Commit("one");
+  const std::size_t leader = cluster.AwaitLeader();
+  const std::size_t dead = (leader + 1) % 3;
+  const PeerId dead_id = cluster.options(dead).self;
+  cluster.Stop(dead);
+  Status refused;
+  ASSERT_TRUE(cluster.board().Await([&] {
+    refused = Transfer(cluster, leader, dead_id);
+    return refused.message() == "the target does not answer";
+  })) << refused;
+  EXPECT_EQ(refused.code(), StatusCode::kUnavailable);
+  EXPECT_EQ(cluster.Leader(), leader);
+}
+
+TEST(NodeGroup, StatusTellsWhoWasHeardAndHowTheDiskDoes) {
+  Cluster cluster(3);
+  cluster.StartAll();
+  for (int i = 0; i < 10; ++i) cluster.Commit(Text(i));
+  const std::size_t leader = cluster.AwaitLeader();
+  const std::size_t dead = (leader + 1) % 3;
+  const PeerId dead_id = cluster.options(dead).self;
+  cluster.Stop(dead);
+  const auto silence_of = [&](bool is_dead) {
+    for (const NodeStatus::Peer& peer : cluster.node(leader).status().peers) {
+      if ((peer.id == dead_id) == is_dead && peer.heard_ago) return *peer.heard_ago;
+    }
+    return std::chrono::milliseconds(300);  // fits neither
+  };
+  EXPECT_TRUE(cluster.board().Await([&] {
+    return silence_of(true) > std::chrono::milliseconds(400) &&
+           silence_of(false) < std::chrono::milliseconds(200);
+  }));
+  const NodeStatus status = cluster.node(leader).status();
+  EXPECT_GE(status.sync.count, 10u);
+  EXPECT_GT(status.sync.p99.count(), 0);
+  EXPECT_GT(status.loop_delay.count, 0u);
+}
+
 TEST(NodeGroup, CommitsWithAsyncFlushToo) {
   Cluster cluster(3);
   for (std::size_t i = 0; i < 3; ++i) cluster.options(i).sync_flush = false;

@@ -330,6 +330,30 @@ TEST(MembershipCodec, SurvivesTheWayThroughAnEntry) {
   EXPECT_EQ(decoded, membership);
 }
 
+TEST(MembershipCodec, CarriesAddressesAndReadsEntriesWithoutThem) {
+  Membership membership{.group_id = 7, .voters = {kA, kB}, .learners = {kC}};
+  const std::string without = EncodeMembership(membership);
+  membership.addresses = {{kA, "h1:9"}, {kC, "[::1]:10"}};
+  const Result<Membership> decoded = DecodeMembership(EncodeMembership(membership));
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_EQ(*decoded, membership);
+  // Version 1: the same without the three empty addresses.
+  std::string version1 = without.substr(0, without.size() - 3 * 2);
+  version1[0] = 1;
+  membership.addresses.clear();
+  EXPECT_EQ(DecodeMembership(version1).value(), membership);
+}
+
+TEST(PeerAddress, IsReadBackAsItWasWritten) {
+  for (const PeerAddress& address : {PeerAddress{.id = kA, .host = "h", .port = 1},
+                                     PeerAddress{.id = kA, .host = "::1", .port = 65535}}) {
+    EXPECT_EQ(ParsePeerAddress(kA, HostPortText(address)), address);
+  }
+  for (const char* bad : {"", "h", ":1", "h:", "h:0", "h:65536", "h:1x", "[]:1"}) {
+    EXPECT_FALSE(ParsePeerAddress(kA, bad).has_value()) << bad;
+  }
+}
+
 TEST(MembershipCodec, RefusesEveryCutAndRepeatedMembers) {
   const std::string good =
       EncodeMembership(Membership{.group_id = 1, .voters = {kA, kB}, .learners = {}});

@@ -354,6 +354,28 @@ TEST(AdminBodies, StatisticsAndOffsetTablesAreAsTheDocumentSays) {
   ExpectText(DelayOffsetTable{.offset_table = {{3, 128}}}, R"({"offsetTable":{"3":128}})");
 }
 
+TEST(ReplicationBodies, AGroupStatusSurvivesTheWire) {
+  GroupStatusBody status;
+  status.broker_name = "b";
+  status.peer = "n1";
+  status.role = "leader";
+  status.ready = true;
+  status.term = 7;
+  status.last_index = 900;
+  status.disk_used_ratio = 0.25;
+  status.sync_p99_us = 1500;
+  status.members.push_back({.client_address = "127.0.0.1:1",
+                            .connected = true,
+                            .heard_ago_ms = 12,
+                            .id = "n2",
+                            .peer_address = "h:2",
+                            .lag_bytes = 4096,
+                            .lag_entries = 3,
+                            .lag_ms = 8});
+  EXPECT_EQ(GroupStatusBody::Decode(status.Encode()).value(), status);
+  EXPECT_EQ(GroupStatusBody::Decode("{}").value(), GroupStatusBody());
+}
+
 TEST(Bodies, RefuseWhatIsNoObjectAndNameThemselves) {
   EXPECT_EQ(LockBatchRequest::Decode("[]").status().message(),
             "LockBatchRequestBody: the body is no JSON object");
