@@ -307,6 +307,8 @@ Status Broker::Parts::Listen() {
                               remoting::Command command) {
     OnRequest(connection, std::move(command));
   };
+  handler.before_requests = [this] { store->appender().BeginGather(); };
+  handler.after_requests = [this] { store->appender().EndGather(); };
   handler.on_closed = [this](const remoting::ConnectionPtr& connection) { OnClosed(connection); };
   server = remoting::CreateServer(std::move(o), std::move(handler));
   const Status started = server->Start();

@@ -178,6 +178,13 @@ void AsioConnection::ReadMore(std::size_t first_bytes) {
 }
 
 AsioConnection::Delivery AsioConnection::DeliverFrames() {
+  if (hooks_->before_requests) hooks_->before_requests();
+  const Delivery delivery = DeliverEach();
+  if (hooks_->after_requests) hooks_->after_requests();
+  return delivery;
+}
+
+AsioConnection::Delivery AsioConnection::DeliverEach() {
   while (!closed() && !draining_) {
     if (inflight_ >= limits_->max_inflight_requests) {
       paused_ = true;

@@ -60,6 +60,8 @@ struct ConnectionLimits {
 
 struct ConnectionHooks {
   std::function<void(const ConnectionPtr&, Command)> on_request;  // null: requests are dropped
+  std::function<void()> before_requests;                          // null: nobody asks
+  std::function<void()> after_requests;                           // null: nobody asks
   std::function<void(const ConnectionPtr&)> on_closed;            // null: nobody asks
 };
 
@@ -132,6 +134,7 @@ class AsioConnection final : public Connection,
   // Input.
   void StartLoops();
   Delivery DeliverFrames();
+  Delivery DeliverEach();
   void ReadMore(std::size_t first_bytes);
   void Dispatch(Command command);
   void BadInput(const Status& why);

@@ -1,7 +1,11 @@
 #include "remoting/command.h"
 
+#include <glog/logging.h>
+
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <limits>
 
 #include "remoting/header_fields.h"
 
@@ -9,7 +13,7 @@ namespace triad::remoting {
 namespace {
 
 template <typename Int>
-Status ParseInteger(std::string_view key, const std::string& text, Int* out) {
+Status ParseInteger(std::string_view key, std::string_view text, Int* out) {
   const char* end = text.data() + text.size();
   const auto [ptr, error] = std::from_chars(text.data(), end, *out);
   if (error == std::errc() && ptr == end && !text.empty()) return Status::Ok();
@@ -36,90 +40,125 @@ Status MissingField(std::string_view key) {
   return Status::InvalidArgument("missing required field " + std::string(key));
 }
 
-Status ParseField(std::string_view /*key*/, const std::string& text, std::string* out) {
+Status ParseField(std::string_view /*key*/, std::string_view text, std::string* out) {
   *out = text;
   return Status::Ok();
 }
 
-Status ParseField(std::string_view key, const std::string& text, std::int32_t* out) {
+Status ParseField(std::string_view key, std::string_view text, std::int32_t* out) {
   return ParseInteger(key, text, out);
 }
 
-Status ParseField(std::string_view key, const std::string& text, std::int64_t* out) {
+Status ParseField(std::string_view key, std::string_view text, std::int64_t* out) {
   return ParseInteger(key, text, out);
 }
 
-Status ParseField(std::string_view /*key*/, const std::string& text, bool* out) {
+Status ParseField(std::string_view /*key*/, std::string_view text, bool* out) {
   *out = IsTrue(text);
   return Status::Ok();
 }
 
-void ExtFields::Set(std::string_view key, std::string value) {
-  for (Item& item : items_) {
-    if (item.first != key) continue;
-    item.second = std::move(value);
+std::uint32_t ExtFields::Append(std::string_view text) {
+  const std::size_t at = text_.size();
+  CHECK_LE(at + text.size(), std::numeric_limits<std::uint32_t>::max());
+  text_.append(text);
+  return static_cast<std::uint32_t>(at);
+}
+
+void ExtFields::Add(std::string_view key, std::string_view value) {
+  Place place{};
+  place.key_bytes = static_cast<std::uint32_t>(key.size());
+  place.value_bytes = static_cast<std::uint32_t>(value.size());
+  place.key_at = Append(key);
+  place.value_at = Append(value);
+  places_.push_back(place);
+}
+
+void ExtFields::AddInt(std::string_view key, std::int64_t value) {
+  std::array<char, 24> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+  Add(key, {digits.data(), static_cast<std::size_t>(end - digits.data())});
+}
+
+void ExtFields::Set(std::string_view key, std::string_view value) {
+  for (Place& place : places_) {
+    if (KeyOf(place) != key) continue;
+    place.value_bytes = static_cast<std::uint32_t>(value.size());
+    place.value_at = Append(value);
     return;
   }
-  items_.emplace_back(std::string(key), std::move(value));
+  Add(key, value);
 }
 
 void ExtFields::Set(std::string_view key, std::int64_t value) {
-  Set(key, std::to_string(value));
+  Set(key, std::string_view(std::to_string(value)));
 }
 
 void ExtFields::SetBool(std::string_view key, bool value) {
-  Set(key, std::string(value ? "true" : "false"));
+  Set(key, std::string_view(value ? "true" : "false"));
 }
 
-const std::string* ExtFields::Find(std::string_view key) const {
-  for (auto it = items_.rbegin(); it != items_.rend(); ++it) {
-    if (it->first == key) return &it->second;
+std::optional<std::string_view> ExtFields::Find(std::string_view key) const {
+  for (auto it = places_.rbegin(); it != places_.rend(); ++it) {
+    if (KeyOf(*it) == key) return ValueOf(*it);
   }
-  return nullptr;
+  return std::nullopt;
+}
+
+void ExtFields::Reserve(std::size_t count, std::size_t text_bytes) {
+  places_.reserve(count);
+  text_.reserve(text_bytes);
+}
+
+std::vector<ExtFields::Item> ExtFields::items() const {
+  std::vector<Item> items;
+  items.reserve(places_.size());
+  for (const Place& place : places_) items.emplace_back(KeyOf(place), ValueOf(place));
+  return items;
 }
 
 Result<std::string> ExtFields::GetString(std::string_view key) const {
-  const std::string* text = Find(key);
-  if (text == nullptr) return MissingField(key);
-  return *text;
+  const std::optional<std::string_view> text = Find(key);
+  if (!text) return MissingField(key);
+  return std::string(*text);
 }
 
 Result<std::int64_t> ExtFields::GetInt64(std::string_view key) const {
-  const std::string* text = Find(key);
-  if (text == nullptr) return MissingField(key);
+  const std::optional<std::string_view> text = Find(key);
+  if (!text) return MissingField(key);
   std::int64_t value = 0;
   TRIAD_RETURN_IF_ERROR(ParseInteger(key, *text, &value));
   return value;
 }
 
 Result<std::int32_t> ExtFields::GetInt32(std::string_view key) const {
-  const std::string* text = Find(key);
-  if (text == nullptr) return MissingField(key);
+  const std::optional<std::string_view> text = Find(key);
+  if (!text) return MissingField(key);
   std::int32_t value = 0;
   TRIAD_RETURN_IF_ERROR(ParseInteger(key, *text, &value));
   return value;
 }
 
 std::string ExtFields::StringOr(std::string_view key, std::string_view fallback) const {
-  const std::string* text = Find(key);
-  return text == nullptr || text->empty() ? std::string(fallback) : *text;
+  const std::optional<std::string_view> text = Find(key);
+  return !text || text->empty() ? std::string(fallback) : std::string(*text);
 }
 
 Result<std::int64_t> ExtFields::Int64Or(std::string_view key, std::int64_t fallback) const {
-  const std::string* text = Find(key);
-  if (text == nullptr || text->empty()) return fallback;
+  const std::optional<std::string_view> text = Find(key);
+  if (!text || text->empty()) return fallback;
   return GetInt64(key);
 }
 
 Result<std::int32_t> ExtFields::Int32Or(std::string_view key, std::int32_t fallback) const {
-  const std::string* text = Find(key);
-  if (text == nullptr || text->empty()) return fallback;
+  const std::optional<std::string_view> text = Find(key);
+  if (!text || text->empty()) return fallback;
   return GetInt32(key);
 }
 
 bool ExtFields::BoolOr(std::string_view key, bool fallback) const {
-  const std::string* text = Find(key);
-  return text == nullptr || text->empty() ? fallback : IsTrue(*text);
+  const std::optional<std::string_view> text = Find(key);
+  return !text || text->empty() ? fallback : IsTrue(*text);
 }
 
 Command Command::Request(std::int32_t code) {

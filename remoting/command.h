@@ -23,21 +23,20 @@ inline constexpr std::int32_t kFlagOneway = 2;
 inline constexpr int kServerVersion = 479;  // V5_3_3: wire.md §1.5
 inline constexpr std::string_view kServerVersionName = "V5_3_3";
 
-// The header fields of one command: few and short, so a flat list. Later duplicates win on lookup
-// of decoded input.
+// The header fields of one command: few and short, so a flat list over one text. Later duplicates
+// win on lookup of decoded input. Views are good until the next change.
 class ExtFields {
  public:
-  using Item = std::pair<std::string, std::string>;
+  using Item = std::pair<std::string_view, std::string_view>;
 
-  void Set(std::string_view key, std::string value);  // replaces
+  void Set(std::string_view key, std::string_view value);  // replaces
   void Set(std::string_view key, std::int64_t value);
   void SetBool(std::string_view key, bool value);
-  void Add(std::string key, std::string value) {
-    items_.emplace_back(std::move(key), std::move(value));
-  }  // no search
+  void Add(std::string_view key, std::string_view value);  // no search
+  void AddInt(std::string_view key, std::int64_t value);   // no search
 
-  // Null when absent. An empty string counts as present here.
-  const std::string* Find(std::string_view key) const;
+  // Nothing when absent. An empty text counts as present here.
+  std::optional<std::string_view> Find(std::string_view key) const;
 
   // The required forms. Errors: kInvalidArgument naming the field when absent or not parsable.
   Result<std::string> GetString(std::string_view key) const;
@@ -51,12 +50,37 @@ class ExtFields {
   bool BoolOr(std::string_view key,
               bool fallback) const;  // "true" in any case is true, all else false
 
-  void Reserve(std::size_t count) { items_.reserve(count); }
-  const std::vector<Item>& items() const { return items_; }
-  bool empty() const { return items_.empty(); }
+  void Reserve(std::size_t count, std::size_t text_bytes);
+  std::vector<Item> items() const;
+  // In order, without a list: calls visit(key, value) until it returns false.
+  template <typename Visitor>
+  void Visit(Visitor&& visit) const {
+    for (const Place& place : places_) {
+      if (!visit(KeyOf(place), ValueOf(place))) return;
+    }
+  }
+  std::size_t size() const { return places_.size(); }
+  bool empty() const { return places_.empty(); }
 
  private:
-  std::vector<Item> items_;
+  friend class CompactHeaderReader;  // fills places_ over a copy of the whole header
+
+  struct Place {  // in text_
+    std::uint32_t key_at;
+    std::uint32_t key_bytes;
+    std::uint32_t value_at;
+    std::uint32_t value_bytes;
+  };
+  std::uint32_t Append(std::string_view text);  // where it stands
+  std::string_view KeyOf(const Place& place) const {
+    return {text_.data() + place.key_at, place.key_bytes};
+  }
+  std::string_view ValueOf(const Place& place) const {
+    return {text_.data() + place.value_at, place.value_bytes};
+  }
+
+  std::string text_;
+  std::vector<Place> places_;
 };
 
 struct Command {

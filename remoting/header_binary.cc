@@ -66,7 +66,7 @@ Status DecodeFields(std::string_view block, ExtFields* out) {
     TRIAD_RETURN_IF_ERROR(reader.TakeText(LoadBe16(length.data()), "a key", &key));
     TRIAD_RETURN_IF_ERROR(reader.Take(4, "a value's length", &length));
     TRIAD_RETURN_IF_ERROR(reader.TakeText(LoadBe32(length.data()), "a value", &value));
-    out->Add(std::string(key), std::string(value));
+    out->Add(key, value);
   }
   return Status::Ok();
 }
@@ -93,7 +93,7 @@ Status DecodeBinaryHeader(std::string_view header, Command* out) {
   out->remark = remark;
   std::string_view fields;
   TRIAD_RETURN_IF_ERROR(reader.TakeBlock("extFields", &fields));
-  out->ext.Reserve(16);
+  out->ext.Reserve(16, fields.size());
   return DecodeFields(fields, &out->ext);
 }
 
@@ -117,14 +117,18 @@ Status AppendBinaryHeader(const Command& command, std::string* out) {
   out->append(command.remark);
   const std::size_t length_at = out->size();
   AppendBe32(out, 0);
-  for (const auto& [key, value] : command.ext.items()) {
-    if (key.size() > static_cast<std::size_t>(kMax16)) {
-      return Status::InvalidArgument("a header field's name is longer than 32767 bytes");
-    }
+  bool fits = true;
+  command.ext.Visit([&](std::string_view key, std::string_view value) {
+    fits = key.size() <= static_cast<std::size_t>(kMax16);
+    if (!fits) return false;
     AppendBe16(out, static_cast<std::uint16_t>(key.size()));
     out->append(key);
     AppendBe32(out, static_cast<std::uint32_t>(value.size()));
     out->append(value);
+    return true;
+  });
+  if (!fits) {
+    return Status::InvalidArgument("a header field's name is longer than 32767 bytes");
   }
   StoreBe32(out->data() + length_at, static_cast<std::uint32_t>(out->size() - length_at - 4));
   return Status::Ok();

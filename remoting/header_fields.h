@@ -34,12 +34,12 @@ constexpr Field<H, T> Optional(std::string_view key, T H::*member) {
 }
 
 // Parses the text of a field into its member. Errors: kInvalidArgument naming the field.
-Status ParseField(std::string_view key, const std::string& text, std::string* out);
-Status ParseField(std::string_view key, const std::string& text, std::int32_t* out);
-Status ParseField(std::string_view key, const std::string& text, std::int64_t* out);
-Status ParseField(std::string_view key, const std::string& text, bool* out);
+Status ParseField(std::string_view key, std::string_view text, std::string* out);
+Status ParseField(std::string_view key, std::string_view text, std::int32_t* out);
+Status ParseField(std::string_view key, std::string_view text, std::int64_t* out);
+Status ParseField(std::string_view key, std::string_view text, bool* out);
 template <typename T>
-Status ParseField(std::string_view key, const std::string& text, std::optional<T>* out) {
+Status ParseField(std::string_view key, std::string_view text, std::optional<T>* out) {
   T value{};
   TRIAD_RETURN_IF_ERROR(ParseField(key, text, &value));
   *out = std::move(value);
@@ -49,18 +49,18 @@ Status MissingField(std::string_view key);
 
 inline void WriteField(std::string_view key, const std::string& value, bool required,
                        ExtFields* out) {
-  if (required || !value.empty()) out->Add(std::string(key), value);
+  if (required || !value.empty()) out->Add(key, value);
 }
 inline void WriteField(std::string_view key, std::int64_t value, bool /*required*/,
                        ExtFields* out) {
-  out->Add(std::string(key), std::to_string(value));
+  out->AddInt(key, value);
 }
 inline void WriteField(std::string_view key, std::int32_t value, bool /*required*/,
                        ExtFields* out) {
-  out->Add(std::string(key), std::to_string(value));
+  out->AddInt(key, value);
 }
 inline void WriteField(std::string_view key, bool value, bool /*required*/, ExtFields* out) {
-  out->Add(std::string(key), value ? "true" : "false");
+  out->Add(key, value ? "true" : "false");
 }
 template <typename T>
 void WriteField(std::string_view key, const std::optional<T>& value, bool required,
@@ -70,8 +70,8 @@ void WriteField(std::string_view key, const std::optional<T>& value, bool requir
 
 template <typename H, typename T>
 Status DecodeField(const Field<H, T>& field, const ExtFields& fields, H* header) {
-  const std::string* text = fields.Find(field.key);
-  if (text == nullptr) return field.required ? MissingField(field.key) : Status::Ok();
+  const std::optional<std::string_view> text = fields.Find(field.key);
+  if (!text) return field.required ? MissingField(field.key) : Status::Ok();
   if (text->empty() && !field.required) return Status::Ok();
   return ParseField(field.key, *text, &(header->*field.member));
 }

@@ -92,5 +92,7 @@ class JsonWriter {
 
 // Appends `value` with quotes and escapes.
 void AppendJsonString(std::string_view value, std::string* out);
+// Whether it may stand between quotes as it is: ASCII, and nothing to escape.
+bool IsPlainJsonText(std::string_view value);
 
 }  // namespace triad::remoting

@@ -1,9 +1,7 @@
 #include "remoting/json_lexer.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
-#include <utility>
 
 namespace triad::remoting {
 namespace {
@@ -13,17 +11,6 @@ bool IsPunctuation(char c) {
   return c == ',' || c == ':' || c == '}' || c == ']' || c == '{' || c == '[' || c == '"' ||
          c == '\'';
 }
-
-// 1: ends a plain run inside a string (quotes, backslash); 2: not ASCII.
-constexpr std::array<std::uint8_t, 256> MakeStringClasses() {
-  std::array<std::uint8_t, 256> classes{};
-  for (std::size_t i = 128; i < 256; ++i) classes[i] = 2;
-  classes['"'] = 1;
-  classes['\''] = 1;
-  classes['\\'] = 1;
-  return classes;
-}
-constexpr auto kStringClasses = MakeStringClasses();
 
 void AppendUtf8(unsigned code, std::string* out) {
   const auto put = [out](unsigned byte) { out->push_back(static_cast<char>(byte)); };
@@ -91,44 +78,51 @@ Status JsonLexer::Error(std::string_view what) const {
   return Status::InvalidArgument(std::move(message));
 }
 
-Status JsonLexer::ReadString(std::string* out) {
+bool JsonLexer::SkipPlain(char quote, bool* ascii) {
+  const char* const end = text_.data() + text_.size();
+  at_ = static_cast<std::size_t>(FindStringStop(text_.data() + at_, end, quote, ascii) -
+                                 text_.data());
+  return !at_end();
+}
+
+Status JsonLexer::ReadString(std::string* scratch, std::string_view* out) {
   const char quote = Peek();
   if (quote != '"' && quote != '\'') return Error("expected a string");
   ++at_;
+  const std::size_t from = at_;
   bool ascii = true;
-  bool first_run = true;
-  while (true) {
+  if (!SkipPlain(quote, &ascii)) return Error("a string does not end");
+  if (text_[at_] == quote) {
+    *out = Slice(from);
+    ++at_;
+  } else {
+    scratch->assign(text_, from, at_ - from);
+    TRIAD_RETURN_IF_ERROR(ReadEscaped(quote, scratch, &ascii));
+    *out = *scratch;
+  }
+  if (!ascii && !IsValidUtf8(*out)) return Error("a string is not UTF-8");
+  return Status::Ok();
+}
+
+Status JsonLexer::ReadString(std::string* out) {
+  std::string_view plain;
+  TRIAD_RETURN_IF_ERROR(ReadString(out, &plain));
+  if (plain.data() != out->data()) out->assign(plain);
+  return Status::Ok();
+}
+
+// At a backslash: the rest of the string, and the quote that ends it. What an escape stands for is
+// always whole UTF-8; *ascii speaks of the other bytes.
+Status JsonLexer::ReadEscaped(char quote, std::string* out, bool* ascii) {
+  // Up to the next quote is a good guess at what will follow.
+  out->reserve(out->size() + std::min(text_.find(quote, at_), text_.size()) - at_);
+  while (text_[at_] != quote) {
+    TRIAD_RETURN_IF_ERROR(ReadEscape(out));
     const std::size_t from = at_;
-    std::uint8_t seen = 0;
-    std::size_t at = at_;
-    for (const std::string_view text = text_; at < text.size(); ++at) {
-      const std::uint8_t kind = kStringClasses[static_cast<unsigned char>(text[at])];
-      if (kind == 1) break;
-      seen = static_cast<std::uint8_t>(seen | kind);
-    }
-    at_ = at;
-    ascii = ascii && seen == 0;
-    if (first_run) {  // most strings have no other
-      out->assign(text_.data() + from, at_ - from);
-    } else {
-      out->append(text_.data() + from, at_ - from);
-    }
-    if (at_end()) return Error("a string does not end");
-    const char c = text_[at_];
-    if (c == quote) break;
-    if (std::exchange(first_run, false)) {
-      // Up to the next quote is a good guess at what will follow.
-      out->reserve(out->size() + std::min(text_.find(quote, at_), text_.size()) - at_);
-    }
-    if (c == '\\') {
-      TRIAD_RETURN_IF_ERROR(ReadEscape(out));
-    } else {  // the other kind of quote
-      out->push_back(c);
-      ++at_;
-    }
+    if (!SkipPlain(quote, ascii)) return Error("a string does not end");
+    out->append(text_, from, at_ - from);
   }
   ++at_;
-  if (!ascii && !IsValidUtf8(*out)) return Error("a string is not UTF-8");
   return Status::Ok();
 }
 

@@ -5,6 +5,11 @@
 
 #pragma once
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include <bit>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -41,6 +46,8 @@ class JsonLexer {
   // At a quote of either kind: the text inside, unescaped, checked to be UTF-8. A lone surrogate
   // becomes '?', as Java writes it.
   Status ReadString(std::string* out);
+  // The same, into `text_`'s own bytes when nothing was escaped, else into *scratch.
+  Status ReadString(std::string* scratch, std::string_view* out);
   // A bare word: number, true, false, null, unquoted key.
   Status ReadWord(std::string_view* out);
   // Steps over one value of any kind.
@@ -52,6 +59,9 @@ class JsonLexer {
   static bool IsSpace(char c) {
     return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f';
   }
+  // Steps to the next `quote` or backslash; false at the end of the text.
+  bool SkipPlain(char quote, bool* ascii);
+  Status ReadEscaped(char quote, std::string* out, bool* ascii);
   Status ReadEscape(std::string* out);
   Status ReadUnicodeEscape(std::string* out);
   bool ReadHex4(unsigned* out);
@@ -62,5 +72,32 @@ class JsonLexer {
 };
 
 bool IsValidUtf8(std::string_view text);
+
+// The first `quote` or backslash in [at, end), or end; *ascii becomes false when a byte in front of
+// it is none.
+inline const char* FindStringStop(const char* at, const char* end, char quote, bool* ascii) {
+#ifdef __SSE2__
+  const __m128i quotes = _mm_set1_epi8(quote);
+  const __m128i slashes = _mm_set1_epi8('\\');
+  for (; end - at >= 16; at += 16) {
+    const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+    const __m128i stops =
+        _mm_or_si128(_mm_cmpeq_epi8(block, quotes), _mm_cmpeq_epi8(block, slashes));
+    const auto stop = static_cast<unsigned>(_mm_movemask_epi8(stops));
+    const auto high = static_cast<unsigned>(_mm_movemask_epi8(block));
+    if (stop == 0) {
+      if (high != 0) *ascii = false;
+      continue;
+    }
+    const int plain = std::countr_zero(stop);
+    if ((high & ((1u << plain) - 1)) != 0) *ascii = false;
+    return at + plain;
+  }
+#endif
+  for (; at < end && *at != quote && *at != '\\'; ++at) {
+    if (static_cast<unsigned char>(*at) >= 0x80) *ascii = false;
+  }
+  return at;
+}
 
 }  // namespace triad::remoting

@@ -1,3 +1,7 @@
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -51,7 +55,34 @@ void AppendNumber(Int value, std::string* out) {
 
 }  // namespace
 
+bool IsPlainJsonText(std::string_view value) {
+  const char* at = value.data();
+  const char* const end = at + value.size();
+#ifdef __SSE2__
+  const __m128i quotes = _mm_set1_epi8('"');
+  const __m128i slashes = _mm_set1_epi8('\\');
+  const __m128i spaces = _mm_set1_epi8(' ');
+  for (; end - at >= 16; at += 16) {
+    const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+    const __m128i special =
+        _mm_or_si128(_mm_cmplt_epi8(block, spaces),  // signed: above 0x7F too
+                     _mm_or_si128(_mm_cmpeq_epi8(block, quotes), _mm_cmpeq_epi8(block, slashes)));
+    if (_mm_movemask_epi8(special) != 0) return false;
+  }
+#endif
+  for (; at < end; ++at) {
+    if (ClassOf(*at) != 0) return false;
+  }
+  return true;
+}
+
 void AppendJsonString(std::string_view value, std::string* out) {
+  if (IsPlainJsonText(value)) {
+    out->push_back('"');
+    out->append(value);
+    out->push_back('"');
+    return;
+  }
   std::uint8_t seen = 0;
   for (const char c : value) seen = static_cast<std::uint8_t>(seen | ClassOf(c));
   std::string repaired;

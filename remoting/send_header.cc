@@ -37,12 +37,12 @@ constexpr std::array<std::string_view, 14> kMeaning = {
 constexpr std::size_t kRequiredCount = 8;
 
 template <typename T>
-Status ParseShort(std::size_t index, const std::string& text, T* out) {
+Status ParseShort(std::size_t index, std::string_view text, T* out) {
   if (index >= kRequiredCount && text.empty()) return Status::Ok();
   return ParseField(kMeaning[index], text, out);
 }
 
-Status ParseLetter(std::size_t index, const std::string& text, H* out) {
+Status ParseLetter(std::size_t index, std::string_view text, H* out) {
   switch (index) {
     case 0: return ParseShort(index, text, &out->producer_group);
     case 1: return ParseShort(index, text, &out->topic);
@@ -71,12 +71,15 @@ Result<SendMessageRequest> SendMessageRequest::DecodeV1(const ExtFields& fields)
 Result<SendMessageRequest> SendMessageRequest::DecodeV2(const ExtFields& fields) {
   H header;
   std::array<bool, kMeaning.size()> seen{};
-  for (const auto& [key, value] : fields.items()) {
-    if (key.size() != 1 || key[0] < 'a' || key[0] > 'n') continue;
+  Status status;
+  fields.Visit([&](std::string_view key, std::string_view value) {
+    if (key.size() != 1 || key[0] < 'a' || key[0] > 'n') return true;
     const auto index = static_cast<std::size_t>(key[0] - 'a');
     seen[index] = true;
-    TRIAD_RETURN_IF_ERROR(ParseLetter(index, value, &header));
-  }
+    status = ParseLetter(index, value, &header);
+    return status.ok();
+  });
+  TRIAD_RETURN_IF_ERROR(status);
   for (std::size_t i = 0; i < kRequiredCount; ++i) {
     if (seen[i]) continue;
     const char letter = static_cast<char>('a' + i);

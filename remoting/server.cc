@@ -77,6 +77,8 @@ AsioServer::AsioServer(ServerOptions options, ServerHandler handler)
   limits_ = std::make_shared<const ConnectionLimits>(limits);
   ConnectionHooks hooks;
   hooks.on_request = handler_.on_request;
+  hooks.before_requests = handler_.before_requests;
+  hooks.after_requests = handler_.after_requests;
   hooks.on_closed = [this](const ConnectionPtr& connection) { OnClosed(connection); };
   hooks_ = std::make_shared<const ConnectionHooks>(std::move(hooks));
 }

@@ -66,6 +66,10 @@ struct ServerHandler {
   // Every request, in order of arrival per connection. Answer with
   // connection->Send(Command::ResponseTo(...)), at once or later.
   std::function<void(const ConnectionPtr&, Command)> on_request;
+  // Around the requests that one read brought, on the connection's thread: what they start may be
+  // begun together. Both or none; may be null.
+  std::function<void()> before_requests;
+  std::function<void()> after_requests;
   // Once per connection, after its last request was handed over. May be null.
   std::function<void(const ConnectionPtr&)> on_closed;
 };

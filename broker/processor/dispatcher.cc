@@ -28,8 +28,8 @@ Result<remoting::Command> WrapForwarded(const Request& request, std::chrono::mil
   auto frame = remoting::EncodeFrame(request.command);
   if (!frame.ok()) return frame.status();
   remoting::Command outer = remoting::Command::Request(kForwardRequest);
-  outer.ext.Add(std::string(kClientField), request.client_address);
-  outer.ext.Add(std::string(kElapsedField), std::to_string(elapsed.count()));
+  outer.ext.Add(kClientField, request.client_address);
+  outer.ext.AddInt(kElapsedField, elapsed.count());
   outer.body = std::move(frame.value());
   return outer;
 }

@@ -70,9 +70,7 @@ void OffsetProcessor::OnQuery(const RequestPtr& request, const Reply& reply) {
 
 void OffsetProcessor::AnswerWithoutStored(const RequestPtr& request, const Reply& reply,
                                           const TopicQueue& queue) {
-  const std::string* set_zero = request->command.ext.Find(kSetZeroField);
-  if (set_zero != nullptr && !set_zero->empty() &&
-      !request->command.ext.BoolOr(kSetZeroField, true)) {
+  if (!request->command.ext.BoolOr(kSetZeroField, true)) {
     reply(NotFound(request->command));
     return;
   }

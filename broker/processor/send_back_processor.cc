@@ -182,7 +182,7 @@ void SendBackProcessor::Store(const SendBack& back, const MessageView& message) 
     Finish(back.key, draft.status());
     return;
   }
-  Refusal refusal = CheckMessageType(draft->sys_flag, draft->properties);
+  Refusal refusal = CheckMessageType(draft->sys_flag, ScanProperties(draft->properties));
   if (!refusal) refusal = CheckSizes(context_.config, draft->body, draft->properties);
   if (refusal) {
     Finish(back.key, refusal.code, refusal.remark);

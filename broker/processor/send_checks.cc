@@ -1,7 +1,6 @@
 #include "broker/processor/send_checks.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "broker/store/dedup_tail.h"
@@ -11,9 +10,6 @@ namespace triad::broker {
 namespace {
 
 constexpr std::int32_t kSysFlagPrepared = 0x4;
-constexpr std::array<std::string_view, 3> kTimerProperties = {"TIMER_DELIVER_MS", "TIMER_DELAY_MS",
-                                                              "TIMER_DELAY_SEC"};
-
 bool IsTrue(std::string_view text) {
   static constexpr std::string_view kTrue = "true";
   return std::ranges::equal(text, kTrue, [](char a, char b) {
@@ -26,10 +22,9 @@ Refusal Illegal(std::string why) {
 }
 
 Refusal CheckBatchItem(const BrokerConfig& config, const BatchItem& item,
-                       std::string_view properties) {
-  if (const Refusal type = CheckMessageType(0, properties)) return type;
-  if (!FindProperty(properties, "DELAY").empty())
-    return Illegal("a batch holds no delayed message");
+                       const KnownProperties& known, std::string_view properties) {
+  if (const Refusal type = CheckMessageType(0, known)) return type;
+  if (!known.delay.empty()) return Illegal("a batch holds no delayed message");
   return CheckSizes(config, item.body, properties);
 }
 
@@ -39,16 +34,32 @@ remoting::Command RefusalResponse(const remoting::Command& request, const Refusa
   return remoting::Command::ResponseTo(request, refusal.code, refusal.remark);
 }
 
-Refusal CheckMessageType(std::int32_t sys_flag, std::string_view properties) {
-  if ((sys_flag & kSysFlagPrepared) != 0 || IsTrue(FindProperty(properties, "TRAN_MSG"))) {
+KnownProperties ScanProperties(std::string_view properties) {
+  KnownProperties known;
+  PropertyReader reader(properties);
+  std::string_view name;
+  std::string_view value;
+  while (reader.Next(&name, &value)) {
+    if (name == "UNIQ_KEY") known.unique_key = value;
+    if (name == "DELAY") known.delay = value;
+    if (name == "TRAN_MSG") known.transaction = value;
+    known.timer = known.timer || name == "TIMER_DELIVER_MS" || name == "TIMER_DELAY_MS" ||
+                  name == "TIMER_DELAY_SEC";
+    known.inner = known.inner || name == "INNER_NUM";
+    known.broker_own = known.broker_own || name == "POP_CK" || name == "MSG_REGION" ||
+                       name == "TRACE_ON" || name == "CLUSTER";
+  }
+  return known;
+}
+
+Refusal CheckMessageType(std::int32_t sys_flag, const KnownProperties& known) {
+  if ((sys_flag & kSysFlagPrepared) != 0 || IsTrue(known.transaction)) {
     return {.code = remoting::kNoPermission, .remark = "sending transaction message is forbidden"};
   }
-  for (const std::string_view name : kTimerProperties) {
-    if (FindProperty(properties, name).empty()) continue;
+  if (known.timer) {
     return {.code = remoting::kSystemError, .remark = "accurate timer message is not enabled"};
   }
-  if (!FindProperty(properties, "INNER_NUM").empty())
-    return Illegal("INNER_NUM is not for clients");
+  if (known.inner) return Illegal("INNER_NUM is not for clients");
   return {};
 }
 
@@ -65,11 +76,16 @@ Refusal CheckSizes(const BrokerConfig& config, std::string_view body, std::strin
   return {};
 }
 
-void AddBrokerProperties(const BrokerConfig& config, std::string* properties) {
-  RemoveProperty(properties, "POP_CK");
-  SetProperty(properties, "MSG_REGION", config.region_id);
-  SetProperty(properties, "TRACE_ON", config.trace_on ? "true" : "false");
-  SetProperty(properties, "CLUSTER", config.cluster_name);
+void AddBrokerProperties(const BrokerConfig& config, const KnownProperties& known,
+                         std::string* properties) {
+  if (known.broker_own) {
+    for (const std::string_view name : {"POP_CK", "MSG_REGION", "TRACE_ON", "CLUSTER"}) {
+      RemoveProperty(properties, name);
+    }
+  }
+  AppendProperty(properties, "MSG_REGION", config.region_id);
+  AppendProperty(properties, "TRACE_ON", config.trace_on ? "true" : "false");
+  AppendProperty(properties, "CLUSTER", config.cluster_name);
 }
 
 Refusal CollectKeys(DedupMode mode, const remoting::SendMessageRequest& header,
@@ -106,9 +122,10 @@ std::vector<MessageDraft> UnpackBatch(const BrokerConfig& config,
   drafts.reserve(items->size());
   for (const BatchItem& item : *items) {
     MessageDraft draft;
+    const KnownProperties known = ScanProperties(item.properties);
     draft.properties = item.properties;
-    AddBrokerProperties(config, &draft.properties);
-    *refusal = CheckBatchItem(config, item, draft.properties);
+    AddBrokerProperties(config, known, &draft.properties);
+    *refusal = CheckBatchItem(config, item, known, draft.properties);
     if (*refusal) return {};
     draft.topic = Topic(header.topic);
     draft.queue_id = QueueId(header.queue_id);

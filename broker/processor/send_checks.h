@@ -29,13 +29,25 @@ remoting::Command RefusalResponse(const remoting::Command& request, const Refusa
 
 inline constexpr std::size_t kPropertiesBytesMax = 32767;
 
+// What the broker itself looks at among a message's properties, found in one pass.
+struct KnownProperties {
+  std::string_view unique_key;   // UNIQ_KEY
+  std::string_view delay;        // DELAY
+  std::string_view transaction;  // TRAN_MSG
+  bool timer = false;            // a TIMER_ property of a timer message
+  bool inner = false;            // INNER_NUM
+  bool broker_own = false;       // one that the broker sets, or takes off
+};
+KnownProperties ScanProperties(std::string_view properties);
+
 // Message types that do not exist here: they are never stored, on no path.
-Refusal CheckMessageType(std::int32_t sys_flag, std::string_view properties);
+Refusal CheckMessageType(std::int32_t sys_flag, const KnownProperties& known);
 // Body and properties as they would be stored.
 Refusal CheckSizes(const BrokerConfig& config, std::string_view body, std::string_view properties);
 
-// MSG_REGION, TRACE_ON and CLUSTER; takes off POP_CK.
-void AddBrokerProperties(const BrokerConfig& config, std::string* properties);
+// MSG_REGION, TRACE_ON and CLUSTER; takes off POP_CK. `known` is of *properties.
+void AddBrokerProperties(const BrokerConfig& config, const KnownProperties& known,
+                         std::string* properties);
 
 // What the messages of a send to a topic with a dedup rule are known by. Refused when a key is too
 // long to be remembered.

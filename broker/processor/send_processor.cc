@@ -26,6 +26,9 @@ constexpr std::int32_t kUnitTopic = 1;
 // The topic, the retry topic's group and the dead-letter topic; more means somebody deletes them
 // as fast as they are made.
 constexpr int kCreationsMax = 3;
+constexpr std::size_t kAddedPropertyBytes = 128;  // guesses; more costs one allocation
+constexpr std::size_t kResponseFields = 6;
+constexpr std::size_t kResponseBytes = 160;
 
 bool IsRetryTopic(std::string_view topic) {
   return topic.starts_with(kRetryPrefix);
@@ -45,12 +48,13 @@ void SendProcessor::Register(Dispatcher* dispatcher) {
   const auto policy = LeaderGate::For(kSendBudget, remoting::kServiceNotAvailable);
   for (const std::int32_t code :
        {remoting::kSendMessage, remoting::kSendMessageV2, remoting::kSendBatchMessage}) {
-    dispatcher->RegisterForLeader(
-        code, policy, [this](RequestPtr request, Reply reply) { OnSend(request, reply); });
+    dispatcher->RegisterForLeader(code, policy, [this](RequestPtr request, Reply reply) {
+      OnSend(std::move(request), std::move(reply));
+    });
   }
 }
 
-void SendProcessor::OnSend(const RequestPtr& request, const Reply& reply) {
+void SendProcessor::OnSend(RequestPtr request, Reply reply) {
   const remoting::Command& command = request->command;
   auto header = remoting::SendMessageRequest::Decode(command.code, command.ext);
   if (!header.ok()) {
@@ -59,8 +63,8 @@ void SendProcessor::OnSend(const RequestPtr& request, const Reply& reply) {
     return;
   }
   auto send = std::make_shared<Send>();
-  send->request = request;
-  send->reply = reply;
+  send->request = std::move(request);
+  send->reply = std::move(reply);
   send->header = std::move(header).value();
   Continue(send);
 }
@@ -212,25 +216,37 @@ Refusal SendProcessor::CheckQueue(const TopicConfig& topic, Send* send) const {
   return {};
 }
 
-std::vector<MessageDraft> SendProcessor::Drafts(const Send& send, const TopicConfig& topic,
+std::vector<MessageDraft> SendProcessor::BatchDrafts(const TopicConfig& topic,
+                                                     const HostPort& born_host, Send* send,
+                                                     Refusal* refusal) const {
+  const remoting::SendMessageRequest& header = send->header;
+  if (send->to_dead_letters || IsRetryTopic(header.topic)) {
+    *refusal = {.code = remoting::kMessageIllegal,
+                .remark = "batch request does not support retry group"};
+    return {};
+  }
+  auto drafts =
+      UnpackBatch(context_.config, header, send->request->command.body, born_host, refusal);
+  for (MessageDraft& draft : drafts) {
+    if (topic.multi_tag) draft.sys_flag |= kSysFlagMultiTags;
+  }
+  if (!drafts.empty()) {
+    send->unique_key = FindProperty(drafts.front().properties, "UNIQ_KEY");
+  }
+  return drafts;
+}
+
+std::vector<MessageDraft> SendProcessor::Drafts(const TopicConfig& topic, Send* send,
                                                 Refusal* refusal) const {
-  const remoting::SendMessageRequest& header = send.header;
-  const remoting::Command& command = send.request->command;
-  *refusal = CheckMessageType(header.sys_flag, header.properties);
+  const remoting::SendMessageRequest& header = send->header;
+  const remoting::Command& command = send->request->command;
+  const KnownProperties known = ScanProperties(header.properties);
+  *refusal = CheckMessageType(header.sys_flag, known);
   if (*refusal) return {};
-  auto born_host = ParseHostPort(send.request->client_address);
+  auto born_host = ParseHostPort(send->request->client_address);
   const HostPort host = born_host.ok() ? std::move(born_host).value() : context_.store_host;
   if (header.batch || command.code == remoting::kSendBatchMessage) {
-    if (send.to_dead_letters || IsRetryTopic(header.topic)) {
-      *refusal = {.code = remoting::kMessageIllegal,
-                  .remark = "batch request does not support retry group"};
-      return {};
-    }
-    auto drafts = UnpackBatch(context_.config, header, command.body, host, refusal);
-    if (topic.multi_tag) {
-      for (MessageDraft& draft : drafts) draft.sys_flag |= kSysFlagMultiTags;
-    }
-    return drafts;
+    return BatchDrafts(topic, host, send, refusal);
   }
   MessageDraft draft;
   draft.topic = Topic(header.topic);
@@ -240,15 +256,16 @@ std::vector<MessageDraft> SendProcessor::Drafts(const Send& send, const TopicCon
   draft.born_time_ms = header.born_timestamp_ms;
   draft.born_host = host;
   draft.reconsume_times = header.reconsume_times;
+  draft.properties.reserve(header.properties.size() + kAddedPropertyBytes);
   draft.properties = header.properties;
-  AddBrokerProperties(context_.config, &draft.properties);
-  if (FindProperty(draft.properties, "UNIQ_KEY").empty()) {
-    SetProperty(&draft.properties, "UNIQ_KEY", UniqueKey());
+  AddBrokerProperties(context_.config, known, &draft.properties);
+  send->unique_key = known.unique_key;
+  if (send->unique_key.empty()) {
+    send->unique_key = UniqueKey();
+    AppendProperty(&draft.properties, "UNIQ_KEY", send->unique_key);
   }
   draft.body = command.body;
-  if (!FindProperty(draft.properties, "DELAY").empty()) {
-    ParkIfDelayed(DelayLevelCount(context_.store.state()), &draft);
-  }
+  if (!known.delay.empty()) ParkIfDelayed(DelayLevelCount(context_.store.state()), &draft);
   *refusal = CheckSizes(context_.config, draft.body, draft.properties);
   if (*refusal) return {};
   std::vector<MessageDraft> drafts;
@@ -258,33 +275,27 @@ std::vector<MessageDraft> SendProcessor::Drafts(const Send& send, const TopicCon
 
 void SendProcessor::Submit(const SendPtr& send, const TopicConfig& topic) {
   Refusal refusal;
-  std::vector<MessageDraft> drafts = Drafts(*send, topic, &refusal);
-  if (refusal) {
-    send->reply(RefusalResponse(send->request->command, refusal));
-    return;
-  }
-  std::int64_t body_bytes = 0;
-  for (const MessageDraft& draft : drafts) {
-    body_bytes += static_cast<std::int64_t>(draft.body.size());
-  }
-  std::string unique_key(FindProperty(drafts.front().properties, "UNIQ_KEY"));
   Proposal proposal;
-  refusal = CollectKeys(DedupRuleOf(topic.attributes).mode, send->header, drafts, &proposal.dedup);
+  proposal.messages = Drafts(topic, send.get(), &refusal);
   if (refusal) {
     send->reply(RefusalResponse(send->request->command, refusal));
     return;
   }
-  proposal.messages = std::move(drafts);
+  for (const MessageDraft& draft : proposal.messages) {
+    send->body_bytes += static_cast<std::int64_t>(draft.body.size());
+  }
+  refusal = CollectKeys(DedupRuleOf(topic.attributes).mode, send->header, proposal.messages,
+                        &proposal.dedup);
+  if (refusal) {
+    send->reply(RefusalResponse(send->request->command, refusal));
+    return;
+  }
   proposal.deadline = send->request->arrived + kSendBudget;
-  proposal.done = [this, send, body_bytes,
-                   unique_key = std::move(unique_key)](const AppendOutcome& outcome) {
-    Answer(*send, unique_key, body_bytes, outcome);
-  };
+  proposal.done = [this, send](const AppendOutcome& outcome) { Answer(*send, outcome); };
   context_.store.appender().Submit(std::move(proposal));
 }
 
-void SendProcessor::Answer(const Send& send, const std::string& unique_key, std::int64_t body_bytes,
-                           const AppendOutcome& outcome) const {
+void SendProcessor::Answer(const Send& send, const AppendOutcome& outcome) const {
   const remoting::Command& command = send.request->command;
   if (!outcome.status.ok()) {
     context_.counters.put_failed.fetch_add(1, std::memory_order_relaxed);
@@ -303,7 +314,7 @@ void SendProcessor::Answer(const Send& send, const std::string& unique_key, std:
   context_.counters.put_duplicates.fetch_add(again, std::memory_order_relaxed);
   if (again < count) {
     context_.counters.put_messages.fetch_add(count - again, std::memory_order_relaxed);
-    context_.counters.put_bytes.fetch_add(body_bytes, std::memory_order_relaxed);
+    context_.counters.put_bytes.fetch_add(send.body_bytes, std::memory_order_relaxed);
   }
   remoting::SendMessageResponse header;
   for (const AppendedMessage& message : outcome.messages) {
@@ -313,10 +324,11 @@ void SendProcessor::Answer(const Send& send, const std::string& unique_key, std:
   const AppendedMessage& first = outcome.messages.front();
   header.queue_id = first.duplicate ? first.first_queue.value() : send.header.queue_id;
   header.queue_offset = first.queue_offset.value();
-  header.transaction_id = unique_key;
+  header.transaction_id = send.unique_key;
   header.msg_region = context_.config.region_id;
   header.trace_on = context_.config.trace_on;
   remoting::Command response = Success(command);
+  response.ext.Reserve(kResponseFields, kResponseBytes + header.msg_id.size());
   header.Encode(&response.ext);
   send.reply(std::move(response));
 }

@@ -37,10 +37,12 @@ class SendProcessor {
     bool to_dead_letters = false;
     bool is_retry_copy = false;  // a consumer's own send to its retry topic
     int creations = 0;           // topics created for it so far
+    std::string unique_key;      // of its first message, once it has drafts
+    std::int64_t body_bytes = 0;
   };
   using SendPtr = std::shared_ptr<Send>;
 
-  void OnSend(const RequestPtr& request, const Reply& reply);
+  void OnSend(RequestPtr request, Reply reply);
   void Continue(const SendPtr& send);
   Refusal CheckBroker(const Send& send) const;
   // What has to be created before the message can be stored; empty: nothing. *refusal: it may not.
@@ -51,10 +53,10 @@ class SendProcessor {
   Refusal RouteRetry(Send* send) const;
   void CreateFirst(const SendPtr& send, StateCommand command);
   void Submit(const SendPtr& send, const TopicConfig& topic);
-  std::vector<MessageDraft> Drafts(const Send& send, const TopicConfig& topic,
-                                   Refusal* refusal) const;
-  void Answer(const Send& send, const std::string& unique_key, std::int64_t body_bytes,
-              const AppendOutcome& outcome) const;
+  std::vector<MessageDraft> Drafts(const TopicConfig& topic, Send* send, Refusal* refusal) const;
+  std::vector<MessageDraft> BatchDrafts(const TopicConfig& topic, const HostPort& born_host,
+                                        Send* send, Refusal* refusal) const;
+  void Answer(const Send& send, const AppendOutcome& outcome) const;
   void NoteRetryCopy(const Send& send) const;
   std::string UniqueKey() const;
 

@@ -7,6 +7,10 @@
 namespace triad::broker {
 namespace {
 
+// Of this thread: between BeginGather and EndGather, and the submits since the last wake.
+thread_local bool is_gathering = false;
+thread_local int gathered = 0;
+
 // Only what StateCommand says may be concatenated shares an entry's command.
 bool IsExclusive(const StateCommand& command) {
   return !command.put_topics.empty() || !command.delete_topics.empty() ||
@@ -83,6 +87,21 @@ void Appender::Submit(Proposal proposal) {
   pending->done = std::move(done);
   Status taken = shared_->Take(&pending.value());
   if (!taken.ok()) return pending->done(Failure(std::move(taken)));
+  ++gathered;
+  if (!is_gathering || gathered >= kGatherMax) WakeForGathered();
+}
+
+void Appender::BeginGather() {
+  is_gathering = true;
+}
+
+void Appender::EndGather() {
+  is_gathering = false;
+  if (gathered > 0) WakeForGathered();
+}
+
+void Appender::WakeForGathered() {
+  gathered = 0;
   if (shared_->wake) shared_->wake();
 }
 
@@ -166,6 +185,7 @@ std::vector<Appender::Shared::Answer> Appender::Shared::TakeFates(
     if (committed) CHECK_EQ(flight.index, index) << "an entry was applied without its waiters";
     std::size_t offsets_at = 0;
     std::size_t locks_at = 0;
+    answers.reserve(answers.size() + flight.waiters.size());
     for (Waiter& waiter : flight.waiters) {
       AppendOutcome outcome;
       outcome.term = flight.term;

@@ -66,6 +66,8 @@ struct AppenderOptions {
   HostPort store_host;
 };
 
+inline constexpr int kGatherMax = 64;
+
 class Appender {
  public:
   Appender(AppenderOptions options, const Clock& clock);
@@ -77,6 +79,10 @@ class Appender {
   void set_wake(std::function<void()> wake);     // called after a Submit; before the first one
   void set_state(const ReplicatedState* state);  // knows the applied keys; before the first Submit
   std::size_t waiting() const;                   // not built plus without a fate
+  // Between the two, on one thread, the log thread is woken once for up to kGatherMax submits, so
+  // that what came together gets into one entry.
+  void BeginGather();
+  void EndGather();
 
   // ---- log thread ----
   // Opens a term as leader: the tail's next queue offsets are these from now on.
@@ -101,6 +107,8 @@ class Appender {
 
  private:
   struct Shared;
+  void WakeForGathered();
+
   std::unique_ptr<Shared> shared_;
 };
 

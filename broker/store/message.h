@@ -98,7 +98,16 @@ bool IsRecordAt(std::string_view record, PhysicalOffset position);
 // A draft with everything the record says (to store it again elsewhere).
 MessageDraft DraftFrom(const MessageView& message);
 
-// Property strings (wire.md §4.7).
+// Property strings (wire.md §4.7). The reader yields them in order; readers drop what is
+// incomplete, later duplicates win.
+class PropertyReader {
+ public:
+  explicit PropertyReader(std::string_view properties) : rest_(properties) {}
+  bool Next(std::string_view* name, std::string_view* value);
+
+ private:
+  std::string_view rest_;
+};
 std::map<std::string, std::string> ParseProperties(std::string_view properties);
 std::string_view FindProperty(std::string_view properties,
                               std::string_view name);  // empty = absent
@@ -120,6 +129,8 @@ void ForEachKey(std::string_view keys, const Visit& visit) {
 }
 // Replaces or appends. An empty value removes; U+0002 inside the value is left out.
 void SetProperty(std::string* properties, std::string_view name, std::string_view value);
+// The same for a name that is not there yet.
+void AppendProperty(std::string* properties, std::string_view name, std::string_view value);
 void RemoveProperty(std::string* properties, std::string_view name);
 
 // Java String.hashCode over UTF-16 of the TAGS value, sign-extended; 0 without a tag (wire.md

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <iterator>
+
 #include "broker/store/message.h"
 
 namespace triad::broker {
@@ -66,50 +69,69 @@ char32_t NextCodePoint(std::string_view text, std::size_t* at) {
 
 }  // namespace
 
+bool PropertyReader::Next(std::string_view* name, std::string_view* value) {
+  std::string_view piece;
+  while (NextPiece(&rest_, &piece)) {
+    const Item item = ItemOf(piece);
+    if (item.name.empty()) continue;
+    *name = item.name;
+    *value = item.value;
+    return true;
+  }
+  return false;
+}
+
 std::map<std::string, std::string> ParseProperties(std::string_view properties) {
   std::map<std::string, std::string> parsed;
-  std::string_view piece;
-  while (NextPiece(&properties, &piece)) {
-    const Item item = ItemOf(piece);
-    if (!item.name.empty()) parsed[std::string(item.name)] = std::string(item.value);
-  }
+  PropertyReader reader(properties);
+  std::string_view name;
+  std::string_view value;
+  while (reader.Next(&name, &value)) parsed[std::string(name)] = std::string(value);
   return parsed;
 }
 
-std::string_view FindProperty(std::string_view properties, std::string_view name) {
+std::string_view FindProperty(std::string_view properties, std::string_view wanted) {
   std::string_view found;
-  std::string_view piece;
-  while (NextPiece(&properties, &piece)) {
-    const Item item = ItemOf(piece);
-    if (!item.name.empty() && item.name == name) found = item.value;  // later duplicates win
+  PropertyReader reader(properties);
+  std::string_view name;
+  std::string_view value;
+  while (reader.Next(&name, &value)) {
+    if (name == wanted) found = value;
   }
   return found;
 }
 
 SearchProperties FindSearchProperties(std::string_view properties) {
   SearchProperties found;
-  std::string_view piece;
-  while (NextPiece(&properties, &piece)) {
-    const Item item = ItemOf(piece);
-    if (item.name == "TAGS") found.tags = item.value;
-    if (item.name == "KEYS") found.keys = item.value;
-    if (item.name == "UNIQ_KEY") found.unique_key = item.value;
+  PropertyReader reader(properties);
+  std::string_view name;
+  std::string_view value;
+  while (reader.Next(&name, &value)) {
+    if (name == "TAGS") found.tags = value;
+    if (name == "KEYS") found.keys = value;
+    if (name == "UNIQ_KEY") found.unique_key = value;
   }
   return found;
 }
 
-void SetProperty(std::string* properties, std::string_view name, std::string_view value) {
+void AppendProperty(std::string* properties, std::string_view name, std::string_view value) {
   CHECK(!name.empty());
-  CHECK(name.find_first_of("\x01\x02") == std::string_view::npos);
-  RemoveProperty(properties, name);
   std::string clean;
-  for (const char c : value) {
-    if (c != kItemEnd) clean.push_back(c);
+  if (value.find(kItemEnd) != std::string_view::npos) {
+    std::copy_if(value.begin(), value.end(), std::back_inserter(clean),
+                 [](char c) { return c != kItemEnd; });
+    value = clean;
   }
-  if (clean.empty()) return;
+  if (value.empty()) return;
   if (!properties->empty() && properties->back() != kItemEnd) properties->push_back(kItemEnd);
   properties->append(name).push_back(kNameEnd);
-  properties->append(clean).push_back(kItemEnd);
+  properties->append(value).push_back(kItemEnd);
+}
+
+void SetProperty(std::string* properties, std::string_view name, std::string_view value) {
+  CHECK(name.find_first_of("\x01\x02") == std::string_view::npos);
+  RemoveProperty(properties, name);
+  AppendProperty(properties, name, value);
 }
 
 void RemoveProperty(std::string* properties, std::string_view name) {

@@ -106,16 +106,17 @@ TEST(DelayTopic, WhatDoesNotSayWhereItBelongsIsRefused) {
 }
 
 TEST(SendChecks, TransactionAndTimerMessagesAreForbidden) {
-  EXPECT_EQ(CheckMessageType(0x4, "").code, remoting::kNoPermission);
-  EXPECT_EQ(CheckMessageType(0, "TRAN_MSG\x01True\x02").code, remoting::kNoPermission);
-  EXPECT_EQ(CheckMessageType(0, "TRAN_MSG\x01true\x02").remark,
+  EXPECT_EQ(CheckMessageType(0x4, {}).code, remoting::kNoPermission);
+  EXPECT_EQ(CheckMessageType(0, ScanProperties("TRAN_MSG\x01True\x02")).code,
+            remoting::kNoPermission);
+  EXPECT_EQ(CheckMessageType(0, ScanProperties("TRAN_MSG\x01true\x02")).remark,
             "sending transaction message is forbidden");
   for (const char* name : {"TIMER_DELIVER_MS", "TIMER_DELAY_MS", "TIMER_DELAY_SEC"}) {
-    const Refusal refusal = CheckMessageType(0, std::string(name) + "\x01\x31\x02");
+    const Refusal refusal = CheckMessageType(0, ScanProperties(std::string(name) + "\x01\x31\x02"));
     EXPECT_EQ(refusal.code, remoting::kSystemError) << name;
     EXPECT_EQ(refusal.remark, "accurate timer message is not enabled");
   }
-  EXPECT_EQ(CheckMessageType(0x1, "TRAN_MSG\x01\x66\x61lse\x02K\x01v\x02").code, 0);
+  EXPECT_EQ(CheckMessageType(0x1, ScanProperties("TRAN_MSG\x01\x66\x61lse\x02K\x01v\x02")).code, 0);
 }
 
 class LongPollingTest : public testing::Test {

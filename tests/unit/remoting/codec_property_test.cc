@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "common/byte_order.h"
 #include "remoting/frame.h"
 #include "remoting/json.h"
 
@@ -91,6 +92,44 @@ void ExpectSame(const Command& a, const Command& b) {
   EXPECT_EQ(a.ext.items(), b.ext.items());
   EXPECT_EQ(a.body, b.body);
   EXPECT_EQ(a.serialize_type, b.serialize_type);
+}
+
+// The same header with a space wherever JSON allows one.
+std::string Spaced(std::string_view header) {
+  std::string spaced;
+  bool quoted = false;
+  for (std::size_t i = 0; i < header.size(); ++i) {
+    const char c = header[i];
+    spaced.push_back(c);
+    if (quoted && c == '\\') {
+      spaced.push_back(header[++i]);
+    } else if (c == '"') {
+      quoted = !quoted;
+    } else if (!quoted && (c == '{' || c == ',' || c == ':')) {
+      spaced.push_back(' ');
+    }
+  }
+  return spaced;
+}
+
+TEST(CodecProperty, CompactAndSpacedHeadersSayTheSame) {
+  const std::uint64_t seed = Seed();
+  Random random(seed);
+  for (int round = 0; round < 3000; ++round) {
+    SCOPED_TRACE("TRIAD_SEED=" + std::to_string(seed) + " round " + std::to_string(round));
+    Command command = RandomCommand(&random);
+    command.body.clear();
+    const Result<std::string> frame = EncodeFrame(command);
+    ASSERT_TRUE(frame.ok()) << frame.status();
+    const std::string header = Spaced(std::string_view(*frame).substr(8));
+    std::string spaced(8, '\0');
+    StoreBe32(spaced.data(), static_cast<std::uint32_t>(header.size() + 4));
+    StoreBe32(spaced.data() + 4, static_cast<std::uint32_t>(header.size()));
+    const Result<Command> read = DecodeFrame(spaced + header);
+    ASSERT_TRUE(read.ok()) << read.status();
+    ExpectSame(*DecodeFrame(*frame), *read);
+    ExpectSame(command, *read);
+  }
 }
 
 TEST(CodecProperty, BothEncodingsCarryTheSameCommand) {

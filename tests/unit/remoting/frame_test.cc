@@ -155,7 +155,7 @@ TEST(JsonHeader, ReadsScalarsAsFieldValuesByTheirText) {
   EXPECT_EQ(*command.ext.Find("j"), "-1");
   EXPECT_EQ(*command.ext.Find("s"), "x");
   EXPECT_EQ(*command.ext.Find("o"), R"({"a":[1]})");
-  EXPECT_EQ(command.ext.Find("none"), nullptr);
+  EXPECT_EQ(command.ext.Find("none"), std::nullopt);
 }
 
 TEST(JsonHeader, ALaterDuplicateFieldWins) {

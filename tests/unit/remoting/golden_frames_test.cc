@@ -99,7 +99,7 @@ TEST(GoldenFrames, SendV2ResponseIsEncodedAsTheDocumentSays) {
   SendMessageResponse::Decode(response.ext).value().Encode(&typed);
   for (const auto& [key, value] : response.ext.items()) {
     SCOPED_TRACE(key);
-    ASSERT_NE(typed.Find(key), nullptr);
+    ASSERT_NE(typed.Find(key), std::nullopt);
     EXPECT_EQ(*typed.Find(key), value);
   }
   EXPECT_EQ(typed.items().size(), response.ext.items().size());

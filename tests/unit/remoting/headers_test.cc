@@ -183,8 +183,8 @@ TEST(Headers, AnAbsentOptionalIsNotWritten) {
   SendBackRequest back;
   back.group = "g";
   back.Encode(&fields);
-  EXPECT_EQ(fields.Find("maxReconsumeTimes"), nullptr);
-  EXPECT_EQ(fields.Find("originMsgId"), nullptr);
+  EXPECT_EQ(fields.Find("maxReconsumeTimes"), std::nullopt);
+  EXPECT_EQ(fields.Find("originMsgId"), std::nullopt);
   EXPECT_EQ(*fields.Find("unitMode"), "false");
   EXPECT_EQ(*fields.Find("delayLevel"), "0");
 }
