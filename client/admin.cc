@@ -99,7 +99,8 @@ Result<Admin::Answer> Admin::Ask(const std::string& address, int code,
   Answer out;
   out.code = answer->code;
   out.remark = std::move(answer->remark);
-  for (const auto& [name, value] : answer->ext.items()) out.fields[name] = value;
+  for (const auto& [name, value] : answer->ext.items())
+    out.fields[std::string(name)] = std::string(value);
   out.body = std::move(answer->body);
   return out;
 }

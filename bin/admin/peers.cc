@@ -107,12 +107,6 @@ const PeerView* GroupView::Find(const std::string& id) const {
   return found == peers.end() ? nullptr : &*found;
 }
 
-void AddGroupChoice(CLI::App* verb, GroupChoice* choice) {
-  verb->add_option("-c,--clusterName", choice->cluster, "groups of this cluster");
-  verb->add_option("-g,--group", choice->group, "the group of this brokerName or dLegerGroup");
-  verb->add_option("-b,--brokerAddr", choice->broker_address, "the group of the peer at host:port");
-}
-
 Result<std::vector<GroupView>> ViewGroups(const GroupChoice& choice, Session* session) {
   std::map<std::string, std::vector<std::string>> addresses;  // by broker name
   if (!choice.broker_address.empty()) {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "bin/admin/verbs.h"
+#include "bin/admin/session.h"
 #include "remoting/bodies.h"
 
 namespace triad::admin {
@@ -40,7 +40,6 @@ struct GroupChoice {
   std::string group;
   std::string broker_address;
 };
-void AddGroupChoice(CLI::App* verb, GroupChoice* choice);
 
 // Errors: kNotFound (no such group), kUnavailable (nobody answers).
 Result<std::vector<GroupView>> ViewGroups(const GroupChoice& choice, Session* session);

@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "bin/admin/peers.h"
+
 namespace triad::admin {
 
 CLI::App* Registry::Add(const char* name, const char* help, Action action) {
@@ -41,6 +43,12 @@ void Print(const Table& table, const std::string& format) {
   } else {
     table.Print();
   }
+}
+
+void AddGroupChoice(CLI::App* verb, GroupChoice* choice) {
+  verb->add_option("-c,--clusterName", choice->cluster, "groups of this cluster");
+  verb->add_option("-g,--group", choice->group, "the group of this brokerName or dLegerGroup");
+  verb->add_option("-b,--brokerAddr", choice->broker_address, "the group of the peer at host:port");
 }
 
 void AddPlace(CLI::App* verb, std::string* cluster, std::string* broker) {

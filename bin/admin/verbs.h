@@ -49,6 +49,10 @@ CLI::Validator IsFlag();  // true or false
 // -c and -b: where a change or a question goes.
 void AddPlace(CLI::App* verb, std::string* cluster, std::string* broker);
 
+// -c, -g and -b: which replication groups (peers.h).
+struct GroupChoice;
+void AddGroupChoice(CLI::App* verb, GroupChoice* choice);
+
 // -o table|json, for verbs that print a table.
 void AddOutput(CLI::App* verb, std::string* format);
 void Print(const Table& table, const std::string& format);

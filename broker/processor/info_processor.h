@@ -8,6 +8,7 @@
 
 #include "broker/processor/broker_context.h"
 #include "broker/processor/dispatcher.h"
+#include "broker/service/client_registry.h"
 #include "broker/service/dynamic_config.h"
 #include "broker/service/runtime_info.h"
 
@@ -16,8 +17,8 @@ namespace triad::broker {
 class InfoProcessor {
  public:
   // All outlive the processor.
-  InfoProcessor(BrokerContext& context, DynamicConfig& config, const RuntimeInfo& info)
-      : context_(context), config_(config), info_(info) {}
+  InfoProcessor(DynamicConfig& config, const RuntimeInfo& info, const ConsumerRegistry& consumers)
+      : config_(config), info_(info), consumers_(consumers) {}
   void Register(Dispatcher* dispatcher);
 
  private:
@@ -30,6 +31,7 @@ class InfoProcessor {
   BrokerContext& context_;
   DynamicConfig& config_;
   const RuntimeInfo& info_;
+  const ConsumerRegistry& consumers_;
 };
 
 }  // namespace triad::broker

@@ -212,6 +212,8 @@ void ReplicatedState::Tables::TakeContent(Tables* from) {
   send_backs = std::move(from->send_backs);
   send_back_order = std::move(from->send_back_order);
   delay_levels = std::move(from->delay_levels);
+  dlq = std::move(from->dlq);
+  dedup = std::move(from->dedup);
   applied = from->applied;
   flushed_index = from->flushed_index;
   loaded_extras = std::move(from->loaded_extras);

@@ -209,13 +209,14 @@ std::vector<Appender::Shared::Answer> Appender::Shared::TakeFates(
 }
 
 void Appender::OnSkipped(LogIndex upto) {
-  std::vector<Answer> answers;
+  shared_->applied.store(upto.value(), std::memory_order_release);
+  std::vector<Shared::Answer> answers;
   {
     const std::lock_guard hold(shared_->mutex);
     // Indexes do not ascend here: a leader that was elected again may have built at an old one.
-    for (Flight& flight : shared_->flights) {
+    for (Shared::Flight& flight : shared_->flights) {
       if (flight.index > upto) continue;
-      for (Waiter& waiter : flight.waiters) {
+      for (Shared::Waiter& waiter : flight.waiters) {
         if (waiter.done == nullptr) continue;
         --shared_->unanswered;
         AppendOutcome outcome = Failure(Status::TimedOut("this peer took over another's state"));
@@ -223,9 +224,10 @@ void Appender::OnSkipped(LogIndex upto) {
         answers.push_back({std::move(waiter.done), std::move(outcome)});
       }
     }
-    std::erase_if(shared_->flights, [upto](const Flight& flight) { return flight.index <= upto; });
+    std::erase_if(shared_->flights,
+                  [upto](const Shared::Flight& flight) { return flight.index <= upto; });
   }
-  Send(std::move(answers));
+  Shared::Send(std::move(answers));
 }
 
 void Appender::ExpireWaiters() {

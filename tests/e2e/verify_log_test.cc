@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "dledger/log/segment_file.h"
 #include "remoting/json.h"

@@ -58,7 +58,7 @@ class RelayTest : public testing::Test {
     const Command answer = broker_.Ask(remoting::kQueryConsumerOffset,
                                        {{"consumerGroup", "g"}, {"topic", "T"}, {"queueId", "0"}});
     EXPECT_EQ(answer.code, 0) << answer.remark;
-    return *answer.ext.Find("offset");
+    return answer.ext.StringOr("offset", "");
   }
   void Send(int count) {
     std::vector<MessageDraft> drafts(static_cast<std::size_t>(count), Draft("T", 0, "body"));

@@ -11,6 +11,8 @@
 namespace triad::broker {
 namespace {
 
+constexpr std::int64_t kStoreTimeMs = 1700000000000;
+
 using Records = std::vector<std::pair<std::string, std::string>>;
 using OpenStore = Result<std::unique_ptr<StateStore>> (*)(const std::string&);
 
@@ -31,20 +33,28 @@ class StateImageTest : public testing::TestWithParam<OpenStore> {
   // One of everything.
   static void Fill(ReplicatedState* state, std::uint64_t index, const std::string& mark) {
     StateCommand command;
-    command.put_topics.push_back(TopicOf("T" + mark));
-    command.put_groups.push_back({.name = GroupName("g" + mark)});
+    TopicConfig topic = TopicOf("T" + mark);
+    topic.attributes["dedup"] = "uniqKey";
+    command.put_topics.push_back(std::move(topic));
+    GroupConfig group;
+    group.name = GroupName("g" + mark);
+    command.put_groups.push_back(std::move(group));
     const GroupQueue key{GroupName("g" + mark), Queue("T" + mark, 1)};
     command.offsets.push_back({.key = key, .offset = QueueOffset(5), .fence_token = 0});
     command.locks.push_back({.key = key, .client = ClientId("c" + mark), .token = index});
     command.delays.emplace_back(3, QueueOffset(static_cast<std::int64_t>(index)));
     command.send_backs.emplace_back(GroupName("g" + mark), PhysicalOffset(77));
+    command.dlq_marks.push_back(
+        {GroupName("g" + mark), QueueId(0), QueueOffset(4), QueueOffset(0)});
     command.set_delay_levels = "1s 2s";
     ApplyContext context;
     context.index = LogIndex(index);
     context.term = Term(1);
     context.end_position = PhysicalOffset(static_cast<std::int64_t>(1000 * index));
-    context.store_time_ms = 1700000000000;
+    context.store_time_ms = kStoreTimeMs;
     state->Apply(command, context);
+    state->NoteKey("T" + mark, "key",
+                   {QueueId(1), QueueOffset(3), PhysicalOffset(9), kStoreTimeMs});
     state->NoteMessage(Queue("T" + mark, 1), QueueOffset(static_cast<std::int64_t>(9 + index)));
     state->FinishEntry(context);
     ASSERT_TRUE(state->Flush({{"only-mine", mark}}).ok());
@@ -74,7 +84,14 @@ class StateImageTest : public testing::TestWithParam<OpenStore> {
     EXPECT_EQ(a.next_fence_token(), b.next_fence_token());
     EXPECT_EQ(a.delay_levels(), b.delay_levels());
     EXPECT_EQ(a.DelayProgress(3), b.DelayProgress(3));
+    for (const TopicConfig& topic : a.Topics()) {
+      const std::string& name = topic.name.value();
+      ASSERT_TRUE(a.FindDuplicate(name, "key", kStoreTimeMs).has_value()) << name;
+      EXPECT_TRUE(b.FindDuplicate(name, "key", kStoreTimeMs).has_value()) << name;
+    }
     for (const GroupConfig& group : a.Groups()) {
+      ASSERT_TRUE(a.DlqSettled(group.name, QueueId(0), QueueOffset(4)));
+      EXPECT_TRUE(b.DlqSettled(group.name, QueueId(0), QueueOffset(4)));
       EXPECT_EQ(a.OffsetsOf(group.name), b.OffsetsOf(group.name));
       EXPECT_EQ(a.SentBack(group.name, PhysicalOffset(77)),
                 b.SentBack(group.name, PhysicalOffset(77)));

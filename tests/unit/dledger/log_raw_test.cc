@@ -87,7 +87,7 @@ TEST_F(RawLogTest, ADamagedPayloadIsOneBadRecordAndADamagedHeaderHidesWhatFollow
   RotAt(model_.entries[2]->position + 100, kZero);
   std::vector<RawRecord> records = Records();
   ASSERT_EQ(records.size(), 40u);
-  EXPECT_THAT(records[2].damage, HasSubstr("CRC"));
+  EXPECT_THAT(records[2].damage, HasSubstr("checksum"));
   EXPECT_EQ(records[3].damage, "");
   RotAt(model_.entries[2]->position + 100, kZero);
   RotAt(model_.entries[2]->position + 10, kZero);

@@ -219,6 +219,7 @@ Status Cluster::Start(std::size_t i) {
   Member& member = members_[i];
   CHECK(member.node == nullptr);
   std::filesystem::create_directories(member.options.dir);
+  if (!keeps_state_) member.state = {.index = member.options.applied, .crc = 0};
   member.recorder = std::make_unique<Recorder>(board_, keeps_state_, member.state);
   Result<std::optional<ReadySnapshot>> ready =
       Node::FindReadySnapshot(*member.fs, member.options.dir);
@@ -227,7 +228,7 @@ Status Cluster::Start(std::size_t i) {
     TRIAD_RETURN_IF_ERROR(
         member.recorder->InstallImage((*ready)->pieces.get(), (*ready)->applied, LogIndex(0)));
   }
-  member.options.applied = member.recorder->state().index;
+  if (keeps_state_) member.options.applied = member.recorder->state().index;
   Result<std::unique_ptr<Node>> opened =
       Node::Open(*member.fs, SystemClock(), member.options, member.recorder.get());
   if (!opened.ok()) return opened.status();
