@@ -27,6 +27,7 @@ int Main(int argc, char** argv) {
   AddMessageVerbs(&verbs);
   AddReplicationVerbs(&verbs);
   AddVerifyVerbs(&verbs);
+  AddDlqVerbs(&verbs);
   // "help VERB" as in the original.
   if (argc == 3 && std::string(argv[1]) == "help") {
     std::string verb = argv[2];

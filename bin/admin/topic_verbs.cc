@@ -1,5 +1,6 @@
 // topicList, topicRoute, topicStatus, updateTopic, deleteTopic.
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -57,9 +58,23 @@ int TopicStatus(const std::string& topic, Session* session) {
 }
 
 struct TopicOptions {
-  std::string cluster, broker, topic, order = "false";
+  std::string cluster, broker, topic, attributes, order = "false";
   int read_queues = 8, write_queues = 8, perm = 6;
 };
+
+// "+dedup=uniqKey,-order": names with their sign.
+std::map<std::string, std::string> ParseAttributes(const std::string& text) {
+  std::map<std::string, std::string> attributes;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string item = text.substr(begin, end - begin);
+    begin = end + 1;
+    const std::size_t equals = std::min(item.find('='), item.size());
+    if (equals == 0) continue;
+    attributes[item.substr(0, equals)] = equals < item.size() ? item.substr(equals + 1) : "";
+  }
+  return attributes;
+}
 
 int UpdateTopic(const TopicOptions& o, Session* session) {
   client::TopicSettings topic;
@@ -68,6 +83,7 @@ int UpdateTopic(const TopicOptions& o, Session* session) {
   topic.write_queues = o.write_queues;
   topic.perm = o.perm;
   topic.order = o.order == "true";
+  topic.attributes = ParseAttributes(o.attributes);
   const Status done = session->admin().UpdateTopic(topic, o.cluster, o.broker);
   if (!done.ok()) return Fail(done);
   std::printf("create topic %s success: readQueueNums=%d writeQueueNums=%d perm=%d order=%s\n",
@@ -105,6 +121,9 @@ void AddTopicVerbs(Registry* verbs) {
   verb->add_option("-p,--perm", o->perm, "2 write, 4 read, 6 both")
       ->capture_default_str()
       ->check(CLI::IsMember({2, 4, 6}));
+  verb->add_option("-a,--attributes", o->attributes,
+                   "attributes to set and to remove, such as +dedup=uniqKey,+dedupWindowSec=600 or "
+                   "-order");
   verb->add_option("-o,--order", o->order, "ordered topic: true or false")
       ->capture_default_str()
       ->check(IsFlag());

@@ -63,5 +63,6 @@ void AddGroupVerbs(Registry* verbs);
 void AddMessageVerbs(Registry* verbs);
 void AddReplicationVerbs(Registry* verbs);
 void AddVerifyVerbs(Registry* verbs);
+void AddDlqVerbs(Registry* verbs);
 
 }  // namespace triad::admin

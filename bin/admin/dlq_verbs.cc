@@ -1,0 +1,351 @@
+// dlq list, view, replay, drop: the dead letters of a consumer group.
+//
+// What is settled (replayed or dropped) is known to the brokers; list and view show the rest. A
+// replay is one step of the broker's log per dead letter, so it can be killed and run again.
+
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bin/admin/time_text.h"
+#include "bin/admin/verbs.h"
+#include "bin/table.h"
+#include "remoting/codes.h"
+#include "remoting/json.h"
+#include "triad/pull_consumer.h"
+
+namespace triad::admin {
+namespace {
+
+using client::MessageQueue;
+using client::ReceivedMessage;
+
+constexpr int kPullBatch = 32;
+constexpr std::chrono::milliseconds kPause{100};  // before a request is repeated
+constexpr int kTriesMax = 100;
+
+struct DlqOptions {
+  std::string group, topic, since, key, to, format = "table";
+  int limit = 0;  // 0: all
+  int rate = 0;   // a second; 0: as fast as it goes
+  bool dry_run = false;
+};
+
+struct DeadLetter {
+  MessageQueue queue;  // of %DLQ%group
+  std::int64_t offset = 0;
+  ReceivedMessage message;
+
+  std::string Property(const std::string& name) const {
+    const auto found = message.properties.find(name);
+    return found == message.properties.end() ? "" : found->second;
+  }
+  std::string origin_topic() const { return Property("RETRY_TOPIC"); }
+  std::int64_t failed_at_ms() const {
+    const std::string text = Property("FIRST_FAILURE_TIME");
+    return text.empty() ? message.store_time_ms : std::atoll(text.c_str());
+  }
+};
+
+std::string DlqTopic(const std::string& group) {
+  return "%DLQ%" + group;
+}
+
+// Where the leaders of the broker groups that hold dead letters are, by broker name.
+Result<std::map<std::string, std::string>> Leaders(const std::string& topic, Session* session) {
+  const Result<client::TopicRoute> route = session->admin().Route(topic);
+  if (!route.ok()) return route.status();
+  std::map<std::string, std::string> leaders;
+  for (const client::BrokerGroup& group : route->brokers) {
+    if (group.addresses.empty()) continue;
+    leaders[group.broker_name] = group.addresses.begin()->second;  // id 0, or one that forwards
+  }
+  return leaders;
+}
+
+// Asks a broker, again while it says "not now" or does not answer: every request may be repeated.
+Result<client::Admin::Answer> AskPatiently(const std::string& broker_name, int code,
+                                           const std::map<std::string, std::string>& fields,
+                                           const std::string& topic, Session* session) {
+  Status last = Status::Unavailable("broker group " + broker_name + " is not in the route");
+  for (int i = 0; i < kTriesMax; ++i) {
+    const auto leaders = Leaders(topic, session);
+    if (!leaders.ok()) return leaders.status();
+    const auto found = leaders->find(broker_name);
+    if (found == leaders->end()) return last;
+    Result<client::Admin::Answer> answer = session->admin().Ask(found->second, code, fields);
+    if (answer.ok() && answer->code != remoting::kSystemBusy &&
+        answer->code != remoting::kServiceNotAvailable) {
+      return answer;
+    }
+    last = answer.ok() ? Status::Unavailable(answer->remark) : answer.status();
+    std::this_thread::sleep_for(kPause);
+  }
+  return last;
+}
+
+// What is open in one queue.
+struct OpenRange {
+  std::int64_t begin = 0, end = 0;
+  std::set<std::int64_t> settled;
+};
+
+Result<std::map<MessageQueue, OpenRange>> OpenRanges(const DlqOptions& o, Session* session) {
+  const std::string topic = DlqTopic(o.group);
+  const auto leaders = Leaders(topic, session);
+  if (!leaders.ok()) return leaders.status();
+  std::map<MessageQueue, OpenRange> ranges;
+  for (const auto& [broker_name, address] : *leaders) {
+    const auto answer =
+        AskPatiently(broker_name, remoting::kDlqProgress, {{"group", o.group}}, topic, session);
+    if (!answer.ok()) return answer.status();
+    if (answer->code != remoting::kSuccess) {
+      return Status::Internal(broker_name + ": " + answer->remark);
+    }
+    const Result<remoting::Json> json = remoting::Json::Parse(answer->body);
+    if (!json.ok()) return json.status();
+    for (const remoting::Json& queue : (*json)["queues"].items()) {
+      OpenRange range{queue["floor"].AsInt64(0), queue["maxOffset"].AsInt64(0), {}};
+      for (const remoting::Json& one : queue["settled"].items()) {
+        range.settled.insert(one.AsInt64(-1));
+      }
+      const auto id = static_cast<std::int32_t>(queue["queueId"].AsInt64(0));
+      ranges[MessageQueue{topic, broker_name, id}] = range;
+    }
+  }
+  return ranges;
+}
+
+bool Wanted(const DlqOptions& o, std::int64_t since_ms, const DeadLetter& letter) {
+  if (!o.topic.empty() && letter.origin_topic() != o.topic) return false;
+  if (letter.failed_at_ms() < since_ms) return false;
+  if (o.key.empty()) return true;
+  for (const std::string& key : letter.message.keys) {
+    if (key == o.key) return true;
+  }
+  return letter.message.message_id == o.key || letter.Property("ORIGIN_MESSAGE_ID") == o.key;
+}
+
+// The open dead letters that the options ask for, oldest first in each queue.
+Result<std::vector<DeadLetter>> Find(const DlqOptions& o, Session* session) {
+  std::int64_t since_ms = 0;
+  if (!o.since.empty()) {
+    const Result<std::int64_t> since = ParseTime(o.since);
+    if (!since.ok()) return since.status();
+    since_ms = *since;
+  }
+  const auto ranges = OpenRanges(o, session);
+  if (!ranges.ok()) return ranges.status();
+  client::PullConsumerOptions consumer_options;
+  consumer_options.client = session->client_options();
+  client::PullConsumer consumer(consumer_options);
+  TRIAD_RETURN_IF_ERROR(consumer.Start());
+  std::vector<DeadLetter> found;
+  const auto full = [&] {
+    return o.limit > 0 && found.size() >= static_cast<std::size_t>(o.limit);
+  };
+  for (const auto& [queue, range] : *ranges) {
+    for (std::int64_t next = range.begin; next < range.end && !full();) {
+      const auto pulled = consumer.Pull(queue, "*", next, kPullBatch);
+      if (!pulled.ok()) return pulled.status();
+      if (pulled->next_begin_offset <= next) break;
+      next = pulled->next_begin_offset;
+      for (const ReceivedMessage& message : pulled->messages) {
+        if (full() || message.queue_offset >= range.end) break;
+        if (range.settled.contains(message.queue_offset)) continue;
+        DeadLetter letter{queue, message.queue_offset, message};
+        if (Wanted(o, since_ms, letter)) found.push_back(std::move(letter));
+      }
+    }
+  }
+  return found;
+}
+
+std::string Joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+int List(const DlqOptions& o, Session* session) {
+  const auto letters = Find(o, session);
+  if (!letters.ok()) return Fail(letters.status());
+  Table table({"#Broker Name", "#QID", "#Offset", "#Origin Topic", "#First Failure", "#Times",
+               "#Keys", "#MsgId", "#Reason"});
+  for (const DeadLetter& letter : *letters) {
+    table.Add({letter.queue.broker_name, std::to_string(letter.queue.queue_id),
+               std::to_string(letter.offset), letter.origin_topic(),
+               FormatTime(letter.failed_at_ms()), std::to_string(letter.message.reconsume_times),
+               Joined(letter.message.keys), letter.message.message_id,
+               letter.Property("FAILURE_REASON")});
+  }
+  Print(table, o.format);
+  if (o.format == "table") std::printf("%zu dead letters are open\n", letters->size());
+  return kDone;
+}
+
+void PrintWhole(const DeadLetter& letter) {
+  std::printf("%-20s %s:%d:%lld\n", "Dead Letter:", letter.queue.broker_name.c_str(),
+              letter.queue.queue_id, static_cast<long long>(letter.offset));
+  std::printf("%-20s %s\n", "Message Id:", letter.message.message_id.c_str());
+  for (const auto& [name, value] : letter.message.properties) {
+    std::printf("%-20s %s\n", (name + ":").c_str(), value.c_str());
+  }
+  std::printf("%-20s %s\n\n", "Message Body:", letter.message.body.c_str());
+}
+
+std::string WholeJson(const std::vector<DeadLetter>& letters) {
+  remoting::JsonWriter writer;
+  writer.BeginArray();
+  for (const DeadLetter& letter : letters) {
+    writer.BeginObject();
+    writer.Key("body").String(letter.message.body);
+    writer.Key("brokerName").String(letter.queue.broker_name);
+    writer.Key("msgId").String(letter.message.message_id);
+    writer.Key("offset").Int(letter.offset);
+    writer.Key("properties").BeginObject();
+    for (const auto& [name, value] : letter.message.properties) writer.Key(name).String(value);
+    writer.EndObject();
+    writer.Key("queueId").Int(letter.queue.queue_id);
+    writer.Key("reconsumeTimes").Int(letter.message.reconsume_times);
+    writer.EndObject();
+  }
+  writer.EndArray();
+  return writer.Take();
+}
+
+int View(const DlqOptions& o, Session* session) {
+  const auto letters = Find(o, session);
+  if (!letters.ok()) return Fail(letters.status());
+  if (o.format == "json") {
+    std::printf("%s\n", WholeJson(*letters).c_str());
+    return kDone;
+  }
+  for (const DeadLetter& letter : *letters) PrintWhole(letter);
+  return kDone;
+}
+
+// Keeps to so many a second.
+class Pace {
+ public:
+  explicit Pace(int rate) : rate_(rate), next_(std::chrono::steady_clock::now()) {}
+  void Wait() {
+    if (rate_ <= 0) return;
+    std::this_thread::sleep_until(next_);
+    next_ += std::chrono::nanoseconds(1000000000LL / rate_);
+  }
+
+ private:
+  const int rate_;
+  std::chrono::steady_clock::time_point next_;
+};
+
+std::string Field(const client::Admin::Answer& answer, const std::string& name) {
+  const auto found = answer.fields.find(name);
+  return found == answer.fields.end() ? "" : found->second;
+}
+
+// Replays or drops what is open, one after another; a line for each.
+int Settle(const DlqOptions& o, bool replay, Session* session) {
+  const auto letters = Find(o, session);
+  if (!letters.ok()) return Fail(letters.status());
+  Table table({"#Broker Name", "#QID", "#Offset", "#MsgId", "#Result", "#Topic", "#New MsgId"});
+  Pace pace(o.rate);
+  std::map<std::string, int> outcomes;
+  int failed = 0;
+  for (const DeadLetter& letter : *letters) {
+    std::vector<std::string> row = {letter.queue.broker_name, std::to_string(letter.queue.queue_id),
+                                    std::to_string(letter.offset), letter.message.message_id};
+    if (o.dry_run) {
+      row.insert(row.end(), {replay ? "would be replayed" : "would be dropped",
+                             replay ? (o.to.empty() ? "%RETRY%" + o.group : o.to) : "", ""});
+      table.Add(std::move(row));
+      continue;
+    }
+    pace.Wait();
+    std::map<std::string, std::string> fields = {
+        {"group", o.group}, {"queueId", row[1]}, {"queueOffset", row[2]}};
+    if (replay && !o.to.empty()) fields["to"] = o.to;
+    const auto answer =
+        AskPatiently(letter.queue.broker_name, replay ? remoting::kDlqReplay : remoting::kDlqDrop,
+                     fields, letter.queue.topic, session);
+    if (!answer.ok() || answer->code != remoting::kSuccess) {
+      ++failed;
+      row.insert(row.end(), {"failed: " + (answer.ok() ? answer->remark
+                                                       : std::string(answer.status().message())),
+                             "", ""});
+    } else {
+      ++outcomes[Field(*answer, "outcome")];
+      row.insert(row.end(),
+                 {Field(*answer, "outcome"), Field(*answer, "topic"), Field(*answer, "msgId")});
+    }
+    table.Add(std::move(row));
+    if (!answer.ok()) break;  // nobody answers any more: run it again later
+  }
+  Print(table, o.format);
+  if (o.format == "table") {
+    for (const auto& [outcome, count] : outcomes) std::printf("%d %s\n", count, outcome.c_str());
+    if (failed > 0) std::printf("%d failed and stay open; run it again\n", failed);
+  }
+  return failed == 0 ? kDone : kRefused;
+}
+
+void AddChoice(CLI::App* verb, DlqOptions* o) {
+  verb->add_option("-g,--group", o->group, "consumer group")->required();
+  verb->add_option("-t,--topic", o->topic, "only of messages that came from this topic");
+  verb->add_option("--since", o->since,
+                   "only what failed first at this time or later: milliseconds or "
+                   "yyyy-MM-dd#HH:mm:ss:SSS");
+  verb->add_option("--key", o->key, "only with this key, message id or origin message id");
+  verb->add_option("--limit", o->limit, "at most so many, oldest first; 0: all")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  AddOutput(verb, &o->format);
+  verb->fallthrough();  // -n may stand anywhere
+}
+
+}  // namespace
+
+void AddDlqVerbs(Registry* verbs) {
+  const auto o = std::make_shared<DlqOptions>();
+  const auto action = std::make_shared<std::function<int(Session*)>>();
+  CLI::App* dlq = verbs->Add("dlq", "list, view, replay or drop the dead letters of a group",
+                             [action](Session* session) { return (*action)(session); });
+  dlq->require_subcommand(1);
+  const auto add = [&](const char* name, const char* help, const char* example, auto run) {
+    CLI::App* verb = dlq->add_subcommand(name, help);
+    verb->footer(std::string("Example: mqadmin dlq ") + example);
+    AddChoice(verb, o.get());
+    verb->callback(
+        [action, o, run] { *action = [o, run](Session* session) { return run(*o, session); }; });
+    return verb;
+  };
+  add("list", "one line per dead letter that is not replayed or dropped yet",
+      "list -n 127.0.0.1:9876 -g my_group --since 2026-11-30#08:00:00:000", List);
+  add("view", "the same with all properties and the body",
+      "view -n 127.0.0.1:9876 -g my_group --key order-17", View);
+  CLI::App* replay =
+      add("replay",
+          "send them again: to the group's own retry topic, so that no other group gets them. May "
+          "be killed and run again: nothing is sent twice",
+          "replay -n 127.0.0.1:9876 -g my_group --topic Orders --rate 100",
+          [](const DlqOptions& given, Session* session) { return Settle(given, true, session); });
+  replay->add_option("--to", o->to, "send them to this topic instead, for all of its groups");
+  CLI::App* drop =
+      add("drop", "give them up: they are not listed or replayed any more",
+          "drop -n 127.0.0.1:9876 -g my_group --key order-17 --dry-run",
+          [](const DlqOptions& given, Session* session) { return Settle(given, false, session); });
+  for (CLI::App* verb : {replay, drop}) {
+    verb->add_option("--rate", o->rate, "at most so many a second; 0: as fast as it goes")
+        ->capture_default_str()
+        ->check(CLI::NonNegativeNumber);
+    verb->add_flag("--dry-run", o->dry_run, "only say what would be done");
+  }
+}
+
+}  // namespace triad::admin
