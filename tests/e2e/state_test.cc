@@ -1,0 +1,322 @@
+// The broker's state across failures of real processes: idempotent sends, dead letters that are
+// replayed once, ordered consumers that go on, offsets, members.
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <atomic>
+
+#include "remoting/bodies.h"
+#include "remoting/client_bodies.h"
+#include "remoting/codes.h"
+#include "remoting/headers.h"
+#include "tests/e2e/cluster_fixture.h"
+
+extern char** environ;
+
+namespace triad {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+
+class State : public ClusterTest {
+ protected:
+  // A plain request to one peer.
+  Result<remoting::Command> Ask(std::size_t peer, remoting::Command request) {
+    if (!wire_) wire_ = remoting::CreateClient({}, {});
+    return wire_->CallSync(cluster_->brokers()[peer].client_address, request, seconds(5));
+  }
+  void TearDown() override {
+    if (wire_) wire_->Stop();
+    ClusterTest::TearDown();
+  }
+  // A send as a client that retries makes it: the same UNIQ_KEY each time.
+  Result<remoting::SendMessageResponse> Send(std::size_t peer, const std::string& topic,
+                                             const std::string& uniq_key, std::int32_t queue) {
+    remoting::SendMessageRequest header;
+    header.producer_group = "raw";
+    header.topic = topic;
+    header.default_topic = "TBW102";
+    header.default_topic_queue_nums = 4;
+    header.queue_id = queue;
+    header.properties = std::string("UNIQ_KEY\x01") + uniq_key;
+    remoting::Command request = remoting::Command::Request(remoting::kSendMessageV2);
+    header.EncodeV2(&request.ext);
+    request.body = "body of " + uniq_key;
+    const Result<remoting::Command> answer = Ask(peer, request);
+    if (!answer.ok()) return answer.status();
+    if (answer->code != 0) return Status::Unavailable(answer->remark);
+    return remoting::SendMessageResponse::Decode(answer->ext);
+  }
+  pid_t Spawn(std::vector<std::string> words, const std::string& output) {
+    words.insert(words.begin(), std::string(TRIAD_PROGRAMS) + "/triad-admin");
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    posix_spawn_file_actions_adddup2(&files, 1, 2);
+    pid_t pid = 0;
+    EXPECT_EQ(posix_spawn(&pid, argv[0], &files, nullptr, argv.data(), environ), 0);
+    posix_spawn_file_actions_destroy(&files);
+    return pid;
+  }
+  // Runs mqadmin; its exit code.
+  int Admin(const std::vector<std::string>& words) {
+    const pid_t pid = Spawn(words, dir_ + "/mqadmin.out");
+    int status = 0;
+    EXPECT_EQ(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  std::string AdminOutput() { return LocalCluster::Tail(dir_ + "/mqadmin.out", 1000); }
+  std::int64_t Count(const std::string& topic) {
+    const auto queues = reader_->Queues(topic);
+    if (!queues.ok()) return -1;
+    std::int64_t count = 0;
+    for (const auto& queue : *queues) {
+      const auto max = reader_->MaxOffset(queue);
+      if (max.ok()) count += *max;
+    }
+    return count;
+  }
+
+  std::unique_ptr<remoting::Client> wire_;
+};
+
+TEST_F(State, ARepeatedSendGetsTheFirstResultAlsoFromTheNextLeader) {
+  StartCluster();
+  client::TopicSettings settings;
+  settings.name = "Once";
+  settings.read_queues = settings.write_queues = 4;
+  settings.attributes = {{"dedup", "uniqKey"}};
+  ASSERT_TRUE(admin_->UpdateTopic(settings).ok());
+  std::vector<remoting::SendMessageResponse> first;
+  std::size_t leader = Leader();
+  for (int i = 0; i < 50; ++i) {
+    const auto sent = Send(leader, "Once", "key" + std::to_string(i), i % 4);
+    ASSERT_TRUE(sent.ok()) << sent.status();
+    first.push_back(*sent);
+  }
+  const auto check = [&](std::size_t peer) {
+    for (int i = 0; i < 50; ++i) {
+      const auto again = Send(peer, "Once", "key" + std::to_string(i), (i + 1) % 4);
+      ASSERT_TRUE(again.ok()) << again.status();
+      const auto& one = first[static_cast<std::size_t>(i)];
+      EXPECT_EQ(again->queue_id, one.queue_id);
+      EXPECT_EQ(again->queue_offset, one.queue_offset);
+    }
+    EXPECT_EQ(Count("Once"), 50);
+  };
+  check(leader);
+  ASSERT_TRUE(cluster_->Signal(leader, SIGKILL).ok());
+  check(Leader());
+  ASSERT_TRUE(cluster_->StartBroker(leader).ok());
+  ASSERT_TRUE(cluster_->WaitForMembers(3, seconds(30)).ok());
+  check((Leader() + 1) % 3);  // through a follower
+}
+
+TEST_F(State, AReplayOfDeadLettersThatIsKilledAndRunAgainSendsEachOnce) {
+  StartCluster();
+  CreateTopic("Work", 2);
+  constexpr int kCount = 120;
+  std::size_t leader = Leader();
+  // Every message dies at once: sent back with level -1.
+  client::PushConsumerOptions options;
+  options.client = ClientOf("dying");
+  options.group = "g_dlq";
+  options.consume_from = client::ConsumeFrom::kFirstOffset;
+  client::PushConsumer consumer(options);
+  ASSERT_TRUE(consumer.Subscribe("Work").ok());
+  std::set<std::string> delivered;
+  std::mutex mutex;
+  consumer.SetListener(client::MessageListenerConcurrently(
+      [&](const auto& messages, client::ConcurrentContext* context) {
+        std::lock_guard hold(mutex);
+        for (const auto& message : messages) delivered.insert(message.body);
+        context->delay_level = -1;
+        context->failure_reason = "cannot";
+        return client::ConcurrentResult::kReconsumeLater;
+      }));
+  ASSERT_TRUE(consumer.Start().ok());
+  for (int i = 0; i < kCount; ++i) {
+    ASSERT_TRUE(Send(leader, "Work", "w" + std::to_string(i), i % 2).ok());
+  }
+  ASSERT_TRUE(Eventually([&] { return Count("%DLQ%g_dlq") == kCount; }, seconds(60)));
+  consumer.Shutdown();
+  const std::vector<std::string> where = {"-n", cluster_->namesrv_address(), "-g", "g_dlq"};
+  const auto verb = [&](const std::string& name, std::vector<std::string> more = {}) {
+    std::vector<std::string> words = {"dlq", name};
+    words.insert(words.end(), where.begin(), where.end());
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  ASSERT_EQ(Admin(verb("list")), 0) << AdminOutput();
+  EXPECT_NE(AdminOutput().find("120 dead letters are open"), std::string::npos) << AdminOutput();
+  EXPECT_NE(AdminOutput().find("cannot"), std::string::npos);
+  ASSERT_EQ(Admin(verb("replay", {"--dry-run"})), 0) << AdminOutput();
+  EXPECT_EQ(Count("%RETRY%g_dlq"), 0);
+  ASSERT_EQ(Admin(verb("drop", {"--limit", "10"})), 0) << AdminOutput();
+
+  const pid_t replay = Spawn(verb("replay", {"--rate", "50"}), dir_ + "/replay.out");
+  ASSERT_TRUE(Eventually([&] { return Count("%RETRY%g_dlq") >= 20; }, seconds(30)));
+  ASSERT_EQ(kill(replay, SIGKILL), 0);
+  int status = 0;
+  ASSERT_EQ(waitpid(replay, &status, 0), replay);
+  ASSERT_LT(Count("%RETRY%g_dlq"), kCount - 10) << "it was meant to be killed in the middle";
+  ASSERT_TRUE(cluster_->Signal(leader, SIGKILL).ok());
+  Leader();
+  ASSERT_EQ(Admin(verb("replay")), 0) << AdminOutput();
+  EXPECT_EQ(Count("%RETRY%g_dlq"), kCount - 10);
+  ASSERT_EQ(Admin(verb("replay")), 0) << AdminOutput();
+  EXPECT_EQ(Count("%RETRY%g_dlq"), kCount - 10);
+  ASSERT_EQ(Admin(verb("list", {"-o", "json"})), 0);
+  EXPECT_NE(AdminOutput().find("[]"), std::string::npos) << AdminOutput();
+  std::multiset<std::string> copies;
+  const auto queues = reader_->Queues("%RETRY%g_dlq");
+  ASSERT_TRUE(queues.ok());
+  for (const auto& message : ReadQueue((*queues)[0])) copies.insert(message.body);
+  for (const std::string& body : copies) EXPECT_EQ(copies.count(body), 1u) << body;
+}
+
+TEST_F(State, AnOrderedConsumerGoesOnWithinASecondOfAFailover) {
+  StartCluster();
+  CreateTopic("Resume", 2);
+  client::PushConsumerOptions options;
+  options.client = ClientOf("resume");
+  options.group = "g_resume";
+  options.consume_from = client::ConsumeFrom::kFirstOffset;
+  client::PushConsumer consumer(options);
+  ASSERT_TRUE(consumer.Subscribe("Resume").ok());
+  std::mutex mutex;
+  std::map<std::string, steady_clock::time_point> seen;
+  consumer.SetListener(
+      client::MessageListenerOrderly([&](const auto& messages, client::OrderlyContext* context) {
+        EXPECT_GT(context->fence_token, 0u);
+        std::lock_guard hold(mutex);
+        for (const auto& message : messages) {
+          seen.emplace(message.body, steady_clock::now());
+        }
+        return client::OrderlyResult::kSuccess;
+      }));
+  ASSERT_TRUE(consumer.Start().ok());
+  OrderedLoad load(ClientOf("producer"), "Resume", 2);
+  ASSERT_TRUE(load.Start().ok());
+  load.Send(20);
+  load.Drain();
+  const auto all_seen = [&] {
+    std::lock_guard hold(mutex);
+    return seen.size() == static_cast<std::size_t>(load.sent());
+  };
+  ASSERT_TRUE(Eventually(all_seen, seconds(40)));
+  ASSERT_TRUE(cluster_->Signal(Leader(), SIGKILL).ok());
+  load.Send(2, 0);  // one for each queue; returns when they are acknowledged, by the new leader
+  const auto acknowledged = steady_clock::now();
+  ASSERT_TRUE(Eventually(all_seen, seconds(40)));
+  for (const char* body : {"k0:10", "k1:10"}) {
+    const auto after = std::chrono::duration_cast<milliseconds>(seen.at(body) - acknowledged);
+    EXPECT_LT(after, milliseconds(1000)) << body << " was delivered late after the failover";
+    RecordProperty(body, static_cast<int>(after.count()));
+  }
+  consumer.Shutdown();
+}
+
+TEST_F(State, OFS_1_OffsetsThatWereAnsweredAreThereAfterALeaderKill) {
+  StartCluster();
+  CreateTopic("Commits", 4);
+  const std::size_t leader = Leader();
+  ASSERT_TRUE(Send(leader, "%RETRY%g_commits", "x", 0).ok());  // makes the group
+  std::map<int, std::int64_t> answered;
+  for (std::int64_t offset = 1; offset <= 40; ++offset) {
+    remoting::UpdateConsumerOffsetRequest header;
+    header.consumer_group = "g_commits";
+    header.topic = "Commits";
+    header.queue_id = static_cast<std::int32_t>(offset % 4);
+    header.commit_offset = offset;
+    remoting::Command request = remoting::Command::Request(remoting::kUpdateConsumerOffset);
+    header.Encode(&request.ext);
+    const auto answer = Ask(leader, request);
+    ASSERT_TRUE(answer.ok() && answer->code == 0);
+    answered[header.queue_id] = offset;
+  }
+  ASSERT_TRUE(cluster_->Signal(leader, SIGKILL).ok());
+  const std::size_t next = (leader + 1) % 3;  // whether it leads or not
+  for (const auto& [queue, offset] : answered) {
+    remoting::QueryConsumerOffsetRequest header;
+    header.consumer_group = "g_commits";
+    header.topic = "Commits";
+    header.queue_id = queue;
+    remoting::Command request = remoting::Command::Request(remoting::kQueryConsumerOffset);
+    header.Encode(&request.ext);
+    // Held while nobody leads; silence at the end of the budget, never an error and never 22.
+    Result<remoting::Command> answer = Ask(next, request);
+    while (!answer.ok()) answer = Ask(next, request);
+    EXPECT_EQ(answer->code, 0) << answer->remark;
+    EXPECT_EQ(answer->ext.Int64Or("offset", -1).value(), offset);
+  }
+}
+
+TEST_F(State, APeerThatWasJustStartedListsTheMembersThatTheOthersKnow) {
+  StartCluster();
+  CreateTopic("Members", 4);
+  std::vector<std::unique_ptr<client::PushConsumer>> consumers;
+  for (int i = 0; i < 3; ++i) {
+    client::PushConsumerOptions options;
+    options.client = ClientOf("member" + std::to_string(i));
+    options.group = "g_members";
+    consumers.push_back(std::make_unique<client::PushConsumer>(options));
+    ASSERT_TRUE(consumers.back()->Subscribe("Members").ok());
+    consumers.back()->SetListener(
+        client::MessageListenerConcurrently([](const auto&, client::ConcurrentContext*) {
+          return client::ConcurrentResult::kSuccess;
+        }));
+    ASSERT_TRUE(consumers.back()->Start().ok());
+  }
+  const auto members = [&](std::size_t peer) {
+    remoting::ConsumerGroupRequest header;
+    header.consumer_group = "g_members";
+    remoting::Command request = remoting::Command::Request(remoting::kGetConsumerListByGroup);
+    header.Encode(&request.ext);
+    const auto answer = Ask(peer, request);
+    if (!answer.ok() || answer->code != 0) return std::size_t{0};
+    return remoting::ConsumerIdList::Decode(answer->body)->ids.size();
+  };
+  for (std::size_t peer = 0; peer < 3; ++peer) {
+    ASSERT_TRUE(Eventually([&] { return members(peer) == 3; }, seconds(40))) << peer;
+  }
+  const std::size_t follower = (Leader() + 1) % 3;
+  ASSERT_TRUE(cluster_->Signal(follower, SIGKILL).ok());
+  ASSERT_TRUE(cluster_->StartBroker(follower).ok());
+  ASSERT_TRUE(cluster_->WaitForMembers(3, seconds(30)).ok());
+  std::set<std::size_t> answers;
+  Eventually(
+      [&] {
+        answers.insert(members(follower));
+        return false;
+      },
+      seconds(2));
+  EXPECT_EQ(answers, (std::set<std::size_t>{3})) << "a short list makes the others take queues";
+  for (auto& consumer : consumers) consumer->Shutdown();
+}
+
+TEST_F(State, AFollowerServesWhatIsCommittedAndNothingElse) {
+  StartCluster({{"slaveReadEnable", "true"}});
+  CreateTopic("Reads", 2);
+  OrderedLoad load(ClientOf("producer"), "Reads", 4);
+  ASSERT_TRUE(load.Start().ok());
+  load.Send(400);
+  load.Drain();
+  ASSERT_EQ(load.acked_count(), 400u);
+  const std::size_t leader = Leader();
+  for (std::size_t peer = 0; peer < 3; ++peer) {
+    if (peer == leader) continue;
+    CheckStored(&load, "Reads", cluster_->brokers()[peer].client_address);
+  }
+}
+
+}  // namespace
+}  // namespace triad
