@@ -276,8 +276,6 @@ void Broker::Parts::MakeProcessors() {
     *processor = std::make_unique<Processor>(*context, more...);
     (*processor)->Register(dispatcher.get());
   };
-  info_processor = std::make_unique<InfoProcessor>(*dynamic_config, *info, *consumers);
-  info_processor->Register(dispatcher.get());
   const std::int64_t memory_bytes = MachineMemoryBytes();
   make(&client_processor);
   make(&dlq_processor);

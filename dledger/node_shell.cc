@@ -152,7 +152,8 @@ BackgroundThread::Facts NodeShell::FactsForRetention(const Application& applicat
   // A recovering peer's log may still be cut.
   if (leader_info().recovering) return facts;
   // A state that was received whole may be ahead of the log.
-  facts.durable = std::min({application.DurableIndex(), apply_.applied(), LogIndex(settled_.load())});
+  facts.durable =
+      std::min({application.DurableIndex(), apply_.applied(), LogIndex(settled_.load())});
   return facts;
 }
 

@@ -57,7 +57,8 @@ void InfoProcessor::OnRuntimeInfo(const RequestPtr& request, const Reply& reply)
   remoting::KVTable body;
   body.table = info_.Table();
   // Members of one group that subscribe differently: their messages vanish.
-  body.table["triadSubscriptionConflicts"] = std::to_string(consumers_.subscription_conflicts());
+  body.table["triadSubscriptionConflicts"] =
+      std::to_string(context_.consumers.subscription_conflicts());
   reply(SuccessWith(request->command, body.Encode()));
 }
 

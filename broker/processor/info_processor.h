@@ -8,7 +8,6 @@
 
 #include "broker/processor/broker_context.h"
 #include "broker/processor/dispatcher.h"
-#include "broker/service/client_registry.h"
 #include "broker/service/dynamic_config.h"
 #include "broker/service/runtime_info.h"
 
@@ -17,8 +16,8 @@ namespace triad::broker {
 class InfoProcessor {
  public:
   // All outlive the processor.
-  InfoProcessor(DynamicConfig& config, const RuntimeInfo& info, const ConsumerRegistry& consumers)
-      : config_(config), info_(info), consumers_(consumers) {}
+  InfoProcessor(BrokerContext& context, DynamicConfig& config, const RuntimeInfo& info)
+      : context_(context), config_(config), info_(info) {}
   void Register(Dispatcher* dispatcher);
 
  private:
@@ -31,7 +30,6 @@ class InfoProcessor {
   BrokerContext& context_;
   DynamicConfig& config_;
   const RuntimeInfo& info_;
-  const ConsumerRegistry& consumers_;
 };
 
 }  // namespace triad::broker

@@ -58,7 +58,7 @@ class OneBroker {
         dynamic_config_(&config_, PosixFileSystem(),
                         {[this] { ++registrations_; },
                          [this](const std::string& list) { name_servers_ = list; }}),
-        info_processor_(dynamic_config_, info_, consumers_),
+        info_processor_(context_, dynamic_config_, info_),
         lock_processor_(context_),
         offset_processor_(context_, memory_bytes),
         progress_processor_(context_),
