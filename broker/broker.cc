@@ -204,7 +204,6 @@ Status Broker::Parts::OpenStore() {
   o.node.heartbeat = config.raft_heartbeat;
   o.node.election_min = config.raft_election_timeout;
   o.node.election_max = config.raft_election_timeout * 2;
-  o.node.preferred_leader = PeerId(config.preferred_leader_id);
   o.node.bootstrap_without = options.bootstrap_without;
   o.node.retention = RetentionOf(config);
   o.node.snapshot_bytes_per_second = static_cast<std::uint64_t>(config.snapshot_bytes_per_second);

@@ -65,9 +65,6 @@ void AddGroup(Table* t) {
            .important = true});
   t->Text("dLegerSelfId", &BrokerConfig::dledger_self_id,
           {.help = "which of dLegerPeers this process is", .important = true});
-  t->Text("preferredLeaderId", &BrokerConfig::preferred_leader_id,
-          {.help = "peer that leadership is handed to while it is well and caught up",
-           .default_text = "nobody"});
   t->Duration("dLegerHeartbeatIntervalMs", &BrokerConfig::raft_heartbeat,
               {.help = "the leader's heartbeat", .min = 5, .max = 60000});
   t->Duration("dLegerElectionTimeoutMs", &BrokerConfig::raft_election_timeout,
