@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <asio/post.hpp>
 #include <asio/write.hpp>
+#include <cstdint>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -23,6 +25,13 @@ LogRateLimiter too_large_lines(std::chrono::seconds(5));
 
 TimePoint Now() {
   return SystemClock().MonoNow();
+}
+
+// A binary header has 16 bits for the code: requests of our own (60000 and up) go as JSON.
+SerializeType EncodingOf(const Command& request, SerializeType wanted) {
+  const bool fits = request.code >= std::numeric_limits<std::int16_t>::min() &&
+                    request.code <= std::numeric_limits<std::int16_t>::max();
+  return fits ? wanted : SerializeType::kJson;
 }
 
 }  // namespace
@@ -58,7 +67,7 @@ void AsioConnection::Send(Command command) {
 
 void AsioConnection::SendOneway(Command request, std::function<void(Status)> done) {
   request.flag = kFlagOneway;
-  request.serialize_type = last_serialize_type();
+  request.serialize_type = EncodingOf(request, last_serialize_type());
   bool wake = false;
   Status refused;
   {
@@ -84,7 +93,7 @@ void AsioConnection::SendOneway(Command request, std::function<void(Status)> don
 
 void AsioConnection::Call(Command request, std::chrono::milliseconds timeout, CallDone done) {
   request.flag = 0;
-  request.serialize_type = last_serialize_type();
+  request.serialize_type = EncodingOf(request, last_serialize_type());
   const TimePoint deadline = Now() + timeout;
   bool wake = false;
   bool arm = false;

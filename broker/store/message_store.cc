@@ -158,6 +158,7 @@ Status LogMessageStore::FinishInstall() {
   dledger::ReadySnapshot& snapshot = **ready;
   LOG(INFO) << "a received state up to entry " << snapshot.applied << " is installed";
   TRIAD_RETURN_IF_ERROR(InstallState(snapshot.pieces.get(), snapshot.applied));
+  if (fs_.Exists(KeyDir())) TRIAD_RETURN_IF_ERROR(KeyIndex::Discard(fs_, KeyDir()));
   if (!fs_.Exists(QueueDir())) return Status::Ok();
   // The queues belonged to the log that goes.
   const Result<std::unique_ptr<ConsumeQueueStore>> queues =
@@ -381,6 +382,7 @@ Status LogMessageStore::InstallImage(dledger::StatePieces* pieces, LogIndex appl
   TRIAD_RETURN_IF_ERROR(InstallState(pieces, applied));
   TRIAD_RETURN_IF_ERROR(queues_->Clear());
   dispatched_ = first - 1;
+  keys_->SkipTo(first - 1, node_->status().begin_position);
   appender_.OnSkipped(applied);
   flusher_->set_queues_behind(queues_behind());
   unwritten_.DropWritten(PhysicalOffset(std::numeric_limits<std::int64_t>::max()));

@@ -112,7 +112,7 @@ void StoreFlusher::FlushAll() {
   FinishSync(true);
   keys_->Seal();
   if (!queues_behind_ && state_->applied_index() != last_checkpoint_) {
-    StartSync();
+    if (!StartSync()) return;
     FinishSync(true);
   }
   if (state_->dirty() || to_be_saved_.has_value()) WriteState();
@@ -125,7 +125,8 @@ void StoreFlusher::ForgetQueues() {
   saved_.store(0, std::memory_order_release);
 }
 
-void StoreFlusher::StartSync() {
+bool StoreFlusher::StartSync() {
+  queues_synced_at_ = clock_.MonoNow();
   Result<std::function<Status()>> sync = queues_->PrepareSync();
   if (!Wrote(sync.status(), "the consume queues")) return false;
   KeyIndex::PendingSync keys = keys_->PrepareSync();
@@ -170,7 +171,7 @@ bool StoreFlusher::WriteState() {
     extra.emplace_back(kCheckpointName, EncodeCheckpoint(to_be_saved_->queues));
     extra.emplace_back(kKeyRunName, std::to_string(to_be_saved_->key_run));
   }
-  DieIfFailed(state_->Flush(extra), "the replicated state");
+  if (!Wrote(state_->Flush(extra), "topics, groups, offsets and locks")) return false;
   if (to_be_saved_.has_value()) {
     saved_.store(to_be_saved_->queues.index.value(), std::memory_order_release);
   }

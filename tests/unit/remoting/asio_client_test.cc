@@ -26,6 +26,19 @@ TEST_F(Asio, ClientCallsInBothEncodings) {
   }
 }
 
+// A binary header has 16 bits for it.
+TEST_F(Asio, ACodeThatABinaryHeaderCannotHoldGoesAsJson) {
+  StartServer();
+  ClientOptions options;
+  options.serialize_type = SerializeType::kRocketmq;
+  StartClient(options);
+  for (const std::int32_t code : {32768, 60010}) {
+    const Result<Command> answer = client_->CallSync(Local(port_), Command::Request(code), kLong);
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    EXPECT_EQ(answer->serialize_type, SerializeType::kJson);
+  }
+}
+
 TEST_F(Asio, TenThousandPipelinedCallsComeBackInOrderOnOneConnection) {
   StartServer();
   StartClient();

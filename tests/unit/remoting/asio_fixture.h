@@ -156,6 +156,8 @@ class Asio : public testing::Test {
       Command response = Command::ResponseTo(request, 0);
       response.body.assign(1 << 20, 'b');
       connection->Send(std::move(response));
+    } else if (request.code > kSilence) {
+      connection->Send(Command::ResponseTo(request, 3, "unknown"));
     }
   }
 
