@@ -22,26 +22,32 @@ void LogClock::Raise(std::int64_t store_time_ms) {
 }
 
 std::int64_t LogClock::Now(const std::vector<PeerId>& voters, TimePoint now) {
-  const std::optional<std::int64_t> median = Median(voters, now);
-  if (median) last_ms_ = std::max(last_ms_, *median);
+  const std::int64_t elapsed = last_at_ ? MsBetween(*last_at_, now) : 0;
   last_at_ = now;
+  const std::int64_t expected = last_ms_ + elapsed;
+  const std::vector<std::int64_t> shown = Shown(voters, now);
+  const std::int64_t lower = shown.empty() ? 0 : shown[(shown.size() - 1) / 2];
+  if (2 * shown.size() <= voters.size()) {
+    // Before the log says anything nothing rests on the answer.
+    if (last_ms_ == 0) return lower;
+    last_ms_ = expected;
+    return last_ms_;
+  }
+  const std::int64_t upper = shown[shown.size() / 2];
+  const bool upper_is_nearer = std::abs(upper - expected) < std::abs(lower - expected);
+  last_ms_ = std::max(last_ms_, upper_is_nearer ? upper : lower);
   return last_ms_;
 }
 
-std::optional<std::int64_t> LogClock::Median(const std::vector<PeerId>& voters,
-                                             TimePoint now) const {
+std::vector<std::int64_t> LogClock::Shown(const std::vector<PeerId>& voters, TimePoint now) const {
   std::vector<std::int64_t> times;
   for (const PeerId& voter : voters) {
     const auto found = voices_.find(voter);
     if (found == voices_.end() || now - found->second.at > kSampleAgeMax) continue;
     times.push_back(found->second.wall_ms + MsBetween(found->second.at, now));
   }
-  if (times.empty()) return std::nullopt;
   std::sort(times.begin(), times.end());
-  const std::int64_t lower = times[(times.size() - 1) / 2];
-  const std::int64_t upper = times[times.size() / 2];
-  const std::int64_t expected = last_ms_ + MsBetween(last_at_, now);
-  return std::abs(upper - expected) < std::abs(lower - expected) ? upper : lower;
+  return times;
 }
 
 }  // namespace triad::dledger

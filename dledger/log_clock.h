@@ -27,7 +27,8 @@ class LogClock {
   void Sample(const PeerId& peer, std::int64_t wall_ms, TimePoint now);
   // An entry carries this time: log time is never less.
   void Raise(std::int64_t store_time_ms);
-  // Log time by the voices of `voters`. Never smaller than an answer before.
+  // Log time by the voices of `voters`. Never smaller than an answer before. While fewer than a
+  // majority is heard, time goes on from the last answer: one wrong clock alone moves nothing.
   std::int64_t Now(const std::vector<PeerId>& voters, TimePoint now);
 
  private:
@@ -35,11 +36,12 @@ class LogClock {
     std::int64_t wall_ms = 0;
     TimePoint at;
   };
-  std::optional<std::int64_t> Median(const std::vector<PeerId>& voters, TimePoint now) const;
+  // What the voters' clocks show by their last samples, sorted.
+  std::vector<std::int64_t> Shown(const std::vector<PeerId>& voters, TimePoint now) const;
 
   std::map<PeerId, Voice> voices_;
   std::int64_t last_ms_ = 0;
-  TimePoint last_at_;
+  std::optional<TimePoint> last_at_;
 };
 
 }  // namespace triad::dledger

@@ -364,8 +364,16 @@ void LogDriver::Fail(const Status& why) {
   for (PendingChange& change : std::exchange(changes_, {})) change.done(why);
 }
 
+// The id of a first entry that nothing follows and nobody is known to have committed is no group's
+// yet: this peer may have led first, alone, and another one founded the group. With that id it
+// would be refused for ever.
 std::uint64_t LogDriver::group_id() const {
-  if (core_ != nullptr) return core_->membership().group_id;
+  constexpr LogIndex kFirst{1};
+  if (core_ != nullptr) {
+    const bool open = core_->commit_index() < kFirst && core_->last_index() <= kFirst;
+    return open ? 0 : core_->membership().group_id;
+  }
+  if (recovered_.applied < kFirst && recovered_.last_index <= kFirst) return 0;
   if (!recovered_.memberships.empty()) return recovered_.memberships.back().second.group_id;
   return recovered_.base_membership ? recovered_.base_membership->group_id : 0;
 }

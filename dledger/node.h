@@ -178,7 +178,7 @@ class Node {
   virtual void ChangeMembership(MembershipOp op, PeerAddress peer,
                                 std::chrono::milliseconds timeout,
                                 std::function<void(Status)> done) = 0;
-  virtual std::int64_t LogTimeMs() const = 0;
+  virtual std::int64_t LogTimeMs() const = 0;  // a tick old: never ahead of the next entry's
 
   // Entries by a position inside them. Cached: memory only, any thread, null when absent.
   virtual EntryRef CachedAt(PhysicalOffset inside) const = 0;

@@ -16,10 +16,6 @@ constexpr std::chrono::milliseconds kTick{kTickMs};
 // before it believes that the leader is gone.
 constexpr std::int64_t kCatchUpTicksMax = 3;
 
-std::int64_t Ms(TimePoint at) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(at.time_since_epoch()).count();
-}
-
 Status Stopped() {
   return Status::Unavailable("this peer is stopping");
 }
@@ -53,7 +49,7 @@ NodeShell::NodeShell(FileSystem& fs, const Clock& clock, NodeOptions options,
           [this](LogIndex first) { Post([this, first] { driver_.OnPurged(first); }); }),
       desk_(fs, options_.dir, clock_, *log_, *application, options_.snapshot_bytes_per_second,
             LinksOfDesk()) {
-  log_minus_mono_ms_ = clock_.WallNowMs() - Ms(clock_.MonoNow());
+  log_time_ms_ = driver_.LogTimeMs();
   RefreshStatus();
 }
 
@@ -93,6 +89,7 @@ void NodeShell::RunLogThread() {
   const auto work = asio::make_work_guard(io_);
   ticked_at_ = clock_.MonoNow();
   driver_.Begin();
+  log_time_ms_ = driver_.LogTimeMs();
   if (transport_ != nullptr) transport_->Start();
   EndTurn();
   ArmTick();
@@ -129,7 +126,7 @@ void NodeShell::OnTickTimer() {
   driver_.OnTicks(static_cast<int>(count));
   desk_.OnTick();
   EndTurn();
-  log_minus_mono_ms_ = driver_.LogTimeMs() - Ms(now);
+  log_time_ms_ = driver_.LogTimeMs();
   RefreshStatus();
   ArmTick();
 }
@@ -405,7 +402,7 @@ void NodeShell::ChangeMembership(MembershipOp op, PeerAddress peer,
 }
 
 std::int64_t NodeShell::LogTimeMs() const {
-  return Ms(clock_.MonoNow()) + log_minus_mono_ms_;
+  return log_time_ms_;
 }
 
 EntryRef NodeShell::CachedAt(PhysicalOffset inside) const {

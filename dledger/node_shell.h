@@ -140,8 +140,8 @@ class NodeShell final : public Node, private Hands, private PeerEvents {
   Inbox inbox_;
   std::atomic<bool> is_wake_posted_{false};
   std::atomic<bool> is_applied_posted_{false};
-  std::atomic<std::int64_t> log_minus_mono_ms_{0};
-  std::atomic<std::uint64_t> settled_{0};  // LogDriver::settled_index, as of the last tick
+  std::atomic<std::int64_t> log_time_ms_{0};  // at the last tick
+  std::atomic<std::uint64_t> settled_{0};     // LogDriver::settled_index, as of the last tick
   std::atomic<bool> is_started_{false};
   std::atomic<bool> is_stopped_{false};
 

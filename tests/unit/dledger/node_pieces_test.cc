@@ -70,6 +70,18 @@ TEST(LogClock, ForgetsAVoiceThatWentSilent) {
   EXPECT_EQ(clock.Now({kA, kB, kC}, At(6000)), 900'000);
 }
 
+// Found by sim_broker: a peer that started with a wrong clock believed it until it had heard the
+// others, never took it back, and as leader wrote it into the log.
+TEST(LogClock, AMinorityAloneMovesNothing) {
+  LogClock clock;
+  clock.Raise(1'000'000);
+  clock.Sample(kA, 9'000'000, At(0));
+  EXPECT_EQ(clock.Now({kA, kB, kC}, At(0)), 1'000'000);
+  EXPECT_EQ(clock.Now({kA, kB, kC}, At(50)), 1'000'050);
+  clock.Sample(kB, 1'000'100, At(100));
+  EXPECT_EQ(clock.Now({kA, kB, kC}, At(100)), 1'000'100);
+}
+
 TEST(LogClock, AStrangersClockDoesNotCount) {
   LogClock clock;
   clock.Sample(kA, 1000, At(0));
