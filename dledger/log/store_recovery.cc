@@ -78,6 +78,9 @@ Result<RecoveredStore> StoreRecovery::Run() {
 
 Status StoreRecovery::OpenFiles() {
   const std::string& dir = options_.dir;
+  // The last life may have ended between making a file and syncing its name: what is found here
+  // must not vanish with the power once something rests on it.
+  TRIAD_RETURN_IF_ERROR(fs_.SyncDir(dir));
   Result<SegmentMap> segments = OpenSegments(fs_, dir);
   if (!segments.ok()) return segments.status();
   store_.files.segments = std::move(segments).value();

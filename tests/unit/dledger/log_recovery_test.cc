@@ -408,6 +408,37 @@ TEST_F(LogRecoveryTest, ACheckpointSparesTheScanAndABadOneCostsNothingElse) {
   EXPECT_EQ(opened.store->ReadAt(PhysicalOffset(0)).status().code(), StatusCode::kCorruption);
 }
 
+// Found by simulating whole brokers: the process ended between making a segment and syncing its
+// name, the next one acknowledged entries in it, and the power took the file.
+TEST_F(LogRecoveryTest, AFileMadeByALifeThatEndedThereSurvivesThePowerLossOfTheNext) {
+  bool stopped = true;
+  for (std::uint64_t count = 0; stopped; ++count) {
+    SCOPED_TRACE("the process ends after " + std::to_string(count) + " operations");
+    sim::SimFileSystem fs(kSeed + count);
+    const auto open = [&] {
+      store_.reset();
+      auto opened = LogStore::Open(fs, options_, stamp_);
+      ASSERT_TRUE(opened.ok()) << opened.status();
+      store_ = std::move(opened).value();
+    };
+    model_ = ModelLog{};
+    ASSERT_NO_FATAL_FAILURE(open());
+    Write(model_.MakeMany(3, 1000));
+    fs.StopAfter(count);
+    Status lived = store_->Append(model_.MakeMany(3, 1000));  // rolls
+    if (lived.ok()) lived = store_->Sync();
+    stopped = fs.stopped();
+    fs.Kill();
+    ASSERT_NO_FATAL_FAILURE(open());
+    model_.CutFrom(last() + 1);
+    Write(model_.MakeMany(4, 1000));
+    fs.Crash(sim::CrashMode::kDropAll);
+    ASSERT_NO_FATAL_FAILURE(open());
+    ExpectHolds(model_.entries.size());
+    store_.reset();  // before its disk
+  }
+}
+
 TEST_F(LogRecoveryTest, ACheckpointOfALogThatWasCutIsNotBelieved) {
   Open();
   Write(model_.MakeMany(20, 200));
