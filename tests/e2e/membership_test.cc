@@ -93,7 +93,7 @@ TEST_F(GroupMembers, ADeadPeerIsReplacedByANewOneUnderLoad) {
 }
 
 TEST_F(GroupMembers, ThreePeersBecomeFiveAndThreeAgainAndTheLeaderIsRemoved) {
-  StartCluster();
+  StartCluster({{"shutdownWaitTimeSeconds", "2"}});
   CreateTopic("Grow", 4);
   OrderedLoad load(ClientOf("producer"), "Grow", 10);
   ASSERT_TRUE(load.Start().ok());

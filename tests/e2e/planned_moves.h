@@ -29,8 +29,9 @@ class PlannedMoves {
   Status Start();
   // Sends, with the consumers running.
   void Send(int count) { load_.Send(count); }
-  // Waits until both consumers have everything; fails the test on any error.
-  void ExpectUnnoticed();
+  // Waits until both consumers have everything; fails the test on any error. A warning that holds
+  // `expected` is none.
+  void ExpectUnnoticed(const std::string& expected = {});
   OrderedLoad& load() { return load_; }
 
  private:

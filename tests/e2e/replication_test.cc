@@ -50,7 +50,9 @@ TEST_F(Replication, RaftStatusShowsEveryPeerAlsoOneThatIsDown) {
         rows = RaftStatus();
         std::set<std::string> applied;
         for (auto& [id, row] : rows) {
-          if (row["Ready"].AsString() == "yes") applied.insert(row["Applied"].AsString());
+          const bool is_level = row["Lag Entries"].AsInt64(-1) == 0;
+          if (!is_level || row["Ready"].AsString() != "yes") return false;
+          applied.insert(row["Applied"].AsString());
         }
         return rows.size() == 3 && applied.size() == 1;
       },
@@ -132,7 +134,8 @@ TEST_F(Replication, ARollingRestartUnderLoadIsNoticedByNobody) {
     ASSERT_TRUE(cluster_->StartBroker(i).ok());
     ASSERT_TRUE(cluster_->WaitForMembers(3, seconds(30)).ok());
   }
-  clients.ExpectUnnoticed();
+  // Peers leave sooner here than a client asks for its route: an idle pull may be cut off.
+  clients.ExpectUnnoticed("ended before the answer");
   CheckStored(&clients.load(), "Rolling", {});
 }
 

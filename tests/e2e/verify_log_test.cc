@@ -104,7 +104,9 @@ class VerifyLog : public ClusterTest {
 
 TEST_F(VerifyLog, AFlippedByteIsFoundShownAndRepairedInSealedAndActiveSegments) {
   // The background comparison is off: this test is about the command.
-  StartCluster({{"mappedFileSizeCommitLog", "1048576"}, {"logVerifyBytesPerSecond", "0"}});
+  StartCluster({{"mappedFileSizeCommitLog", "1048576"},
+                {"logVerifyBytesPerSecond", "0"},
+                {"shutdownWaitTimeSeconds", "1"}});
   Fill("Rot", 800);
   AwaitCaughtUp();
   AdminRun run = Run({"verifyLog"});
@@ -153,7 +155,9 @@ TEST_F(VerifyLog, AFlippedByteIsFoundShownAndRepairedInSealedAndActiveSegments) 
 }
 
 TEST_F(VerifyLog, TheBackgroundComparisonRaisesAnAlarmThatEndsWithTheRepair) {
-  StartCluster({{"mappedFileSizeCommitLog", "1048576"}, {"logVerifyBytesPerSecond", "4194304"}});
+  StartCluster({{"mappedFileSizeCommitLog", "1048576"},
+                {"logVerifyBytesPerSecond", "4194304"},
+                {"shutdownWaitTimeSeconds", "1"}});
   Fill("Alarm", 300);
   AwaitCaughtUp();
   const std::size_t victim = (Leader() + 1) % 3;
