@@ -212,7 +212,7 @@ std::map<std::string, std::string> SegmentsOf(const std::string& store_dir) {
   std::map<std::string, std::string> segments;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(store_dir)) {
     const std::string name = entry.path().filename();
-    if (entry.path().string().find("consumequeue") != std::string::npos) continue;
+    if (entry.path().string().find("/dledger-") == std::string::npos) continue;  // derived stores
     if (name.size() != 20 || name.find_first_not_of("0123456789") != std::string::npos) continue;
     std::ifstream in(entry.path(), std::ios::binary);
     in.seekg(static_cast<std::streamoff>(dledger::kSegmentHeadBytes));
