@@ -91,7 +91,7 @@ class AppenderDedup : public testing::Test {
                          message.store_time_ms});
       }
     }
-    state_->FinishEntry(ContextOf(index, index.value() * 1000));
+    state_->FinishEntry(ContextOf(index, static_cast<std::int64_t>(index.value()) * 1000));
     appender_->OnApplied(index, term_, {});
   }
   std::vector<std::string> Bodies() const {

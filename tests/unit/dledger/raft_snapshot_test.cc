@@ -242,7 +242,7 @@ TEST(RaftInstall, AnOlderOneIsOfNoUse) {
   t.Receive(kN1, t.Append(1, 0, 0, {1, 1, 1}, /*commit=*/3));
   t.Sync();
   t.Clear();
-  for (const std::uint64_t first : {2, 3, 4}) {
+  for (const std::uint64_t first : {2u, 3u, 4u}) {
     t.Step(SnapshotAt(first, 1, 3));
     EXPECT_TRUE(t.out.snapshot_refused) << first;
     EXPECT_TRUE(t.out.storage.empty()) << first;
