@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "tests/e2e/cluster_fixture.h"
+#include "tests/e2e/run_admin.h"
 
 namespace triad {
 namespace {
@@ -69,16 +70,16 @@ class RetentionE2e : public ClusterTest {
       EXPECT_EQ(there[i].queue_offset, here[i].queue_offset);
     }
   }
-  // Leaders step down until it is `peer`.
   void MakeLeader(std::size_t peer) {
-    for (int i = 0; i < 12; ++i) {
-      const std::size_t leader = Leader();
-      if (leader == peer) return;
-      ASSERT_TRUE(cluster_->Signal(leader, SIGTERM).ok());
-      ASSERT_TRUE(cluster_->StartBroker(leader).ok());
-      ASSERT_TRUE(cluster_->WaitForMembers(3, seconds(60)).ok());
-    }
-    FAIL() << "peer " << peer << " is never elected";
+    const std::string& id = cluster_->brokers()[peer].peer_id;
+    AdminRun run;
+    const bool moved = Eventually(
+        [&] {
+          run = RunAdmin(cluster_->namesrv_address(), {"transferLeader", "--to", id});
+          return Leader() == peer;
+        },
+        seconds(60));
+    ASSERT_TRUE(moved) << run.out;
   }
   // Offsets, queue ends and topics came over: with this peer as the leader nothing is forgotten.
   void ExpectStateOf(std::size_t peer) {

@@ -74,7 +74,9 @@ TEST_F(NodeSnapshot, APeerBehindRetentionGetsTheStateAndGoesOn) {
   ForgetUpTo(last);
   ASSERT_TRUE(cluster_.Start(behind).ok());
   EXPECT_TRUE(cluster_.AwaitEqualStates());
-  EXPECT_EQ(cluster_.recorder(behind).installed(), 1);
+  // What is dropped while a state is on its way may make another one necessary.
+  EXPECT_GE(cluster_.recorder(behind).installed(), 1);
+  ASSERT_TRUE(AwaitWhole(behind));  // only then the next entry comes as an entry
   EXPECT_GT(First(behind), last);
   cluster_.Commit("behind it");
   EXPECT_TRUE(cluster_.AwaitEqualStates());
@@ -94,7 +96,7 @@ TEST_F(NodeSnapshot, AWipedPeerBehindRetentionBecomesAVoterAgain) {
   ForgetUpTo(LogIndex(2));
   ASSERT_TRUE(cluster_.Start(wiped).ok());
   EXPECT_TRUE(cluster_.AwaitEqualStates());
-  EXPECT_EQ(cluster_.recorder(wiped).installed(), 1);
+  EXPECT_GE(cluster_.recorder(wiped).installed(), 1);
   ASSERT_TRUE(AwaitWhole(wiped));
   // With it alone the leader has a majority.
   cluster_.Stop(3 - wiped - cluster_.AwaitLeader());
