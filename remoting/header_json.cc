@@ -142,7 +142,9 @@ class CompactHeaderReader {
     if (!Take('{')) return false;
     do {
       Piece key;
-      if (!ReadPlain(&key) || !Take(':') || !ReadMember(Text(key))) return false;
+      if (!ReadPlain(&key) || !Take(':')) return false;
+      // Out of the header itself: a text with escapes makes the copy move.
+      if (!ReadMember({begin_ + key.at, key.bytes})) return false;
     } while (Take(','));
     return Take('}') && at_ == end_;
   }
