@@ -2,18 +2,11 @@
 
 #include <utility>
 
+#include "client/not_running.h"
 #include "remoting/codes.h"
 #include "remoting/headers.h"
 
 namespace triad::client {
-
-namespace {
-
-Status NotStarted() {
-  return Status::Unavailable("the admin client is not running: call Start first");
-}
-
-}  // namespace
 
 Status Admin::State::Start() {
   std::lock_guard hold(lifecycle_);
@@ -38,7 +31,7 @@ void Admin::State::Shutdown() {
 
 Result<remoting::Command> Admin::State::AskNameServer(remoting::Command request,
                                                       const std::string& what) {
-  if (!running_) return NotStarted();
+  if (!running_) return NotRunning("admin client");
   Result<remoting::Command> answer =
       instance_->name_servers().CallSync(std::move(request), timeout_);
   if (!answer.ok()) return answer;
@@ -48,7 +41,7 @@ Result<remoting::Command> Admin::State::AskNameServer(remoting::Command request,
 
 Result<remoting::Command> Admin::State::Call(const std::string& address,
                                              const remoting::Command& request) {
-  if (!running_) return NotStarted();
+  if (!running_) return NotRunning("admin client");
   return instance_->remoting().CallSync(address, request, timeout_);
 }
 

@@ -15,10 +15,6 @@ constexpr std::chrono::seconds kRunMax{60};  // then other queues get the thread
 constexpr std::chrono::milliseconds kSuspendMin{10};
 constexpr std::chrono::milliseconds kSuspendMax{30000};
 
-TimePoint Now() {
-  return SystemClock().MonoNow();
-}
-
 }  // namespace
 
 OrderlyService::OrderlyService(ConsumerContextPtr context, MessageListenerOrderly listener)
@@ -30,7 +26,7 @@ void OrderlyService::OnMessages(const ProcessQueuePtr& queue, Messages messages)
 }
 
 void OrderlyService::StartIfIdle(const ProcessQueuePtr& queue) {
-  if (context_->stopping || !queue->Claim(Now())) return;
+  if (context_->stopping || !queue->Claim(MonoNow())) return;
   context_->pool->Submit([self = shared_from_this(), queue] { self->Run(queue); });
 }
 
@@ -40,9 +36,9 @@ void OrderlyService::StartLater(const ProcessQueuePtr& queue, std::chrono::milli
 }
 
 void OrderlyService::Run(const ProcessQueuePtr& queue) {
-  const TimePoint begin = Now();
+  const TimePoint begin = MonoNow();
   for (;;) {
-    const TimePoint now = Now();
+    const TimePoint now = MonoNow();
     if (context_->stopping || queue->dropped()) {
       queue->Release();
       return;
@@ -108,7 +104,7 @@ void OrderlyService::OnFailure(const ProcessQueuePtr& queue, Messages batch,
   const auto wanted =
       call.suspend.count() >= 0 ? call.suspend : context_->options.suspend_current_queue;
   const auto suspend = std::clamp(wanted, kSuspendMin, kSuspendMax);
-  queue->Pause(Now() + suspend);
+  queue->Pause(MonoNow() + suspend);
   StartLater(queue, suspend + std::chrono::milliseconds(1));
 }
 

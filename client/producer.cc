@@ -11,6 +11,7 @@
 #include "client/client_instance.h"
 #include "client/compression.h"
 #include "client/message_codec.h"
+#include "client/not_running.h"
 #include "client/ordered_lanes.h"
 #include "client/sender.h"
 
@@ -22,10 +23,6 @@ namespace {
 std::size_t QueueOfKey(const std::string& key, std::size_t queues) {
   const auto hash = static_cast<std::uint32_t>(JavaHash(key));
   return (hash & 0x7FFFFFFFu) % queues;
-}
-
-Status NotStarted() {
-  return Status::Unavailable("the producer is not running: call Start first");
 }
 
 }  // namespace
@@ -147,7 +144,7 @@ void Producer::State::SendAsync(SendTask task, std::string unique_key, Callback 
 }
 
 Result<SendResult> Producer::State::SendAndWait(Message message, SendTask* chosen) {
-  if (!running_) return NotStarted();
+  if (!running_) return NotRunning("producer");
   std::string unique_key;
   Result<SendTask> task = MakeTask(message, &unique_key);
   if (!task.ok()) return task.status();
@@ -160,7 +157,7 @@ Result<SendResult> Producer::State::SendAndWait(Message message, SendTask* chose
 }
 
 Status Producer::State::SendOneway(const Message& message) {
-  if (!running_) return NotStarted();
+  if (!running_) return NotRunning("producer");
   std::string unique_key;
   Result<SendTask> task = MakeTask(message, &unique_key);
   if (!task.ok()) return task.status();
@@ -168,7 +165,7 @@ Status Producer::State::SendOneway(const Message& message) {
 }
 
 Result<std::vector<SendResult>> Producer::State::SendBatch(const std::vector<Message>& messages) {
-  if (!running_) return NotStarted();
+  if (!running_) return NotRunning("producer");
   if (messages.empty()) return Status::InvalidArgument("an empty batch");
   std::string body;
   std::vector<std::string> unique_keys;
@@ -220,7 +217,7 @@ Producer::Callback Producer::State::TakePlace(Callback done) {
   {
     std::lock_guard hold(mutex_);
     if (!running_) {
-      refused = NotStarted();
+      refused = NotRunning("producer");
     } else if (places_taken_ >= options_.max_inflight) {
       refused = Status::Busy(std::to_string(places_taken_) +
                              " sends wait for their answers already; wait for some of them");
@@ -300,7 +297,7 @@ void Producer::State::OrderedDone(const std::string& lane, const Callback& done,
 }
 
 Result<std::vector<MessageQueue>> Producer::State::Queues(const std::string& topic) {
-  if (!running_) return NotStarted();
+  if (!running_) return NotRunning("producer");
   const Result<RoutePtr> route = instance_->routes().Get(topic, true);
   if (!route.ok()) return route.status();
   return (*route)->publish;

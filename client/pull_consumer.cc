@@ -6,15 +6,12 @@
 
 #include "client/broker_calls.h"
 #include "client/message_codec.h"
+#include "client/not_running.h"
 #include "client/pull_request.h"
 
 namespace triad::client {
 
 namespace {
-
-Status NotStarted() {
-  return Status::Unavailable("the pull consumer is not running: call Start first");
-}
 
 // Drops what only shares the hash of a wanted tag.
 Status KeepTags(const std::string& expression, std::vector<ReceivedMessage>* messages) {
@@ -71,7 +68,7 @@ void PullConsumer::State::Shutdown() {
 }
 
 Result<RoutePtr> PullConsumer::State::RouteOf(const std::string& topic) {
-  if (!running_) return NotStarted();
+  if (!running_) return NotRunning("pull consumer");
   return instance_->routes().Get(topic, false);
 }
 
@@ -144,7 +141,7 @@ Result<PullResult> PullConsumer::Pull(const MessageQueue& queue, const std::stri
 Result<PullResult> PullConsumer::PullFrom(const std::string& address, const MessageQueue& queue,
                                           const std::string& expression, std::int64_t offset,
                                           int max_messages) {
-  if (!state_->running_) return NotStarted();
+  if (!state_->running_) return NotRunning("pull consumer");
   const PullQuestion question =
       Question(state_->options_.group, queue, expression, offset, max_messages);
   return state_->Finish(state_->instance_->remoting().CallSync(address, EncodePull(question),

@@ -22,10 +22,6 @@ constexpr milliseconds kEmptyPause{20};  // when the broker does not hold an emp
 constexpr milliseconds kRefusedPause{1000};
 constexpr milliseconds kAnswerSlack{10000};  // beyond the hold
 
-TimePoint Now() {
-  return SystemClock().MonoNow();
-}
-
 }  // namespace
 
 void KeepTags(const std::vector<std::string>& tags, Messages* messages) {
@@ -56,7 +52,7 @@ void Puller::PullLater(const TaskPtr& task, milliseconds pause) {
 void Puller::Pull(const TaskPtr& task) {
   const ProcessQueuePtr& queue = task->queue;
   if (context_->stopping || queue->dropped()) return;
-  const TimePoint now = Now();
+  const TimePoint now = MonoNow();
   queue->NotePull(now);
   if (context_->suspended) return PullLater(task, kSuspendedPause);
   if (queue->Full()) return PullLater(task, kFullPause);
@@ -106,13 +102,13 @@ void Puller::OnFailure(const TaskPtr& task, const std::string& address, const St
   static LogRateLimiter lines(std::chrono::seconds(5));
   ++task->failures;
   task->suggested_broker_id = 0;
-  if (auto suppressed = lines.Allow(Now())) {
+  if (auto suppressed = lines.Allow(MonoNow())) {
     LOG(WARNING) << "pull of " << task->queue->queue().topic << " queue "
                  << task->queue->queue().queue_id << " at " << address << " failed: " << why
                  << SuppressedNote(*suppressed);
   }
   if (why.code() == StatusCode::kUnavailable || why.code() == StatusCode::kTimedOut) {
-    context_->instance->book().NoteFailure(address, Now());
+    context_->instance->book().NoteFailure(address, MonoNow());
     context_->instance->routes().RefreshSoon(task->queue->queue().topic);
     const int doublings = std::min(task->failures - 1, 5);
     return PullLater(task, milliseconds(std::min(1000, 20 << doublings)));
@@ -141,7 +137,7 @@ void Puller::OnResult(const TaskPtr& task, PullResult result) {
   if (queue->cached_messages() == 0) {
     context_->offsets.Update(queue->queue(), task->next_offset, true);  // all before was skipped
   }
-  if (!progress && Now() - task->asked_at < kEmptyPause) return PullLater(task, kEmptyPause);
+  if (!progress && MonoNow() - task->asked_at < kEmptyPause) return PullLater(task, kEmptyPause);
   Pull(task);
 }
 

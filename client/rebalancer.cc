@@ -21,10 +21,6 @@ constexpr milliseconds kListenerGrace{500};  // how long one round waits for a l
 constexpr std::chrono::seconds kPullIdleMax{120};
 constexpr milliseconds kHalfAnHour{30 * 60 * 1000};
 
-TimePoint Now() {
-  return SystemClock().MonoNow();
-}
-
 // Whether the broker may take the same commit a little later; a refusal stays one.
 bool MayPass(const Status& failure) {
   return failure.code() == StatusCode::kUnavailable || failure.code() == StatusCode::kTimedOut ||
@@ -52,7 +48,7 @@ void Rebalancer::Start() {
       [weak = weak_from_this()](const ProcessQueuePtr& queue, std::int64_t offset) {
         if (const auto self = weak.lock()) self->MoveOffset(queue, offset);
       });
-  next_round_ = Now();
+  next_round_ = MonoNow();
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -67,7 +63,7 @@ void Rebalancer::Stop() {
 
 void Rebalancer::Wake(milliseconds delay) {
   std::lock_guard hold(mutex_);
-  const TimePoint at = Now() + delay;
+  const TimePoint at = MonoNow() + delay;
   if (at >= next_round_) return;
   next_round_ = at;
   woken_.notify_all();
@@ -94,7 +90,7 @@ void Rebalancer::Lost(const ProcessQueuePtr& queue) {
 void Rebalancer::Run() {
   std::unique_lock hold(mutex_);
   while (!stopped_) {
-    const TimePoint now = Now();
+    const TimePoint now = MonoNow();
     if (now < next_round_) {
       woken_.wait_until(hold, std::min(next_round_, now + std::chrono::hours(1)));
       continue;
@@ -167,7 +163,7 @@ std::optional<std::vector<MessageQueue>> Rebalancer::WantedQueues(const std::str
   static LogRateLimiter lines(std::chrono::seconds(10));
   const Result<RoutePtr> route = context_->instance->routes().Get(topic, false);
   if (!route.ok()) {
-    if (auto suppressed = lines.Allow(Now())) {
+    if (auto suppressed = lines.Allow(MonoNow())) {
       LOG(WARNING) << "group " << context_->options.group << " waits: " << route.status()
                    << SuppressedNote(*suppressed);
     }
@@ -197,7 +193,7 @@ void Rebalancer::RebalanceTopic(const std::string& topic) {
   const std::set<MessageQueue> mine(wanted->begin(), wanted->end());
   for (const ProcessQueuePtr& queue : table_->All()) {
     if (queue->queue().topic != topic) continue;
-    const bool stuck = !context_->suspended && Now() - queue->last_pull() > kPullIdleMax;
+    const bool stuck = !context_->suspended && MonoNow() - queue->last_pull() > kPullIdleMax;
     if (mine.contains(queue->queue()) && !queue->dropped() && !stuck) continue;
     if (!ReleaseQueue(queue)) Wake(kUnsettled);
   }
@@ -228,7 +224,7 @@ bool Rebalancer::CommitBeforeRelease(const ProcessQueuePtr& queue) {
   if (!context_->clustering()) return true;
   const MessageQueue& name = queue->queue();
   const std::string& group = context_->options.group;
-  const bool may_commit = !context_->orderly || queue->HasLock(Now());
+  const bool may_commit = !context_->orderly || queue->HasLock(MonoNow());
   bool answered = true;
   const std::optional<std::int64_t> offset = context_->offsets.Uncommitted(name);
   if (may_commit && offset) {
@@ -265,7 +261,8 @@ void Rebalancer::ReleaseAll() {
 
 void Rebalancer::StartQueues(const std::vector<MessageQueue>& queues) {
   std::map<MessageQueue, std::uint64_t> tokens;
-  const TimePoint locked_at = Now();  // before the request: a lease never seems longer than it is
+  const TimePoint locked_at =
+      MonoNow();  // before the request: a lease never seems longer than it is
   if (context_->orderly && context_->clustering()) {
     tokens = LockNew(queues);
     if (tokens.size() < queues.size()) Wake(kUnsettled);
@@ -288,7 +285,7 @@ void Rebalancer::StartQueues(const std::vector<MessageQueue>& queues) {
     }
     context_->offsets.Begin(name, *start, stored);
     auto queue = std::make_shared<ProcessQueue>(name, limits);
-    queue->NotePull(Now());
+    queue->NotePull(MonoNow());
     if (locks) queue->SetLocked(tokens.at(name), locked_at);
     if (context_->orderly && !locks) queue->SetAlwaysLocked();
     table_->Add(queue);

@@ -16,10 +16,6 @@ namespace {
 constexpr std::chrono::milliseconds kAttempt{3000};  // then another peer may know more
 constexpr int kFewTimes = 3;                         // as the Java client, for codes that may pass
 
-std::int64_t WallNowMs() {
-  return SystemClock().WallNowMs();
-}
-
 remoting::Command Encode(const SendTask& task, const MessageQueue& queue) {
   remoting::SendMessageRequest header = task.header;
   header.queue_id = queue.queue_id;

@@ -8,6 +8,7 @@
 
 #include "client/local_address.h"
 #include "client/message_codec.h"
+#include "common/clock.h"
 
 namespace triad::client {
 
@@ -26,11 +27,6 @@ std::string FixedPart() {
   AppendHex(static_cast<std::uint64_t>(getpid()), 4, &text);
   AppendHex(std::random_device()(), 8, &text);  // where Java has its class loader's hash
   return text;
-}
-
-std::int64_t WallNowMs() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
 }
 
 // The first millisecond of the month of `now_ms`, local time, as Java counts.

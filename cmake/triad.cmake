@@ -64,6 +64,9 @@ function(triad_test name)
   endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE triad_warnings ${arg_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
+  if(name MATCHES "^(unit|e2e)_")  # compiled fast; what is under test keeps the preset's options
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_compile_definitions(${name} PRIVATE TRIAD_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
   gtest_discover_tests(${name} TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60

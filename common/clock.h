@@ -23,4 +23,17 @@ class Clock {
 // The machine's clocks. Lives for ever.
 const Clock& SystemClock();
 
+inline TimePoint MonoNow() {
+  return SystemClock().MonoNow();
+}
+inline std::int64_t WallNowMs() {
+  return SystemClock().WallNowMs();
+}
+
+// Whole milliseconds from `now` to `deadline`, rounded up; 0 when it has passed.
+inline std::chrono::milliseconds TimeLeft(TimePoint deadline, TimePoint now) {
+  if (deadline <= now) return std::chrono::milliseconds(0);
+  return std::chrono::ceil<std::chrono::milliseconds>(deadline - now);
+}
+
 }  // namespace triad

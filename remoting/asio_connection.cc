@@ -21,10 +21,6 @@ constexpr int kReadRoundsMax = 4;  // of the thread's read buffer, before others
 
 LogRateLimiter bad_input_lines(std::chrono::seconds(5));
 
-TimePoint Now() {
-  return SystemClock().MonoNow();
-}
-
 // A peer that vanished without a word is found within a minute.
 void WatchPeer(int fd) {
   const int on = 1;
@@ -73,7 +69,7 @@ void AsioConnection::SetTarget(std::string address, SerializeType type) {
 void AsioConnection::Connect() {
   if (closed()) return;
   connecting_ = true;
-  connect_deadline_ = Now() + limits_->connect_timeout;
+  connect_deadline_ = MonoNow() + limits_->connect_timeout;
   CheckBefore(connect_deadline_);
   asio::co_spawn(thread_->io(), ConnectThenRun(shared_from_this()), CrashOnException{"connect"});
 }
@@ -83,7 +79,7 @@ void AsioConnection::StartLoops() {
   socket_.non_blocking(true, error);
   socket_.set_option(asio::ip::tcp::no_delay(true), error);
   WatchPeer(socket_.native_handle());
-  last_traffic_ = Now();
+  last_traffic_ = MonoNow();
   CheckBefore(last_traffic_ + limits_->idle_timeout);
   asio::co_spawn(thread_->io(), WriteLoop(shared_from_this()), CrashOnException{"write loop"});
   asio::co_spawn(thread_->io(), ReadLoop(shared_from_this()), CrashOnException{"read loop"});
@@ -156,7 +152,7 @@ IoAwaitable<void> AsioConnection::ReadLoop(std::shared_ptr<AsioConnection> self)
 }
 
 void AsioConnection::ReadMore(std::size_t first_bytes) {
-  last_traffic_ = Now();
+  last_traffic_ = MonoNow();
   if (draining_) return;  // what comes now is for the next server
   if (!saw_first_byte_) {
     saw_first_byte_ = true;
@@ -213,7 +209,7 @@ void AsioConnection::NotePartialFrame() {
 }
 
 void AsioConnection::BadInput(const Status& why) {
-  if (auto suppressed = bad_input_lines.Allow(Now())) {
+  if (auto suppressed = bad_input_lines.Allow(MonoNow())) {
     LOG(WARNING) << "closing " << remote_address_ << ": bad input: " << why.message()
                  << SuppressedNote(*suppressed);
   }
@@ -290,7 +286,7 @@ TimePoint AsioConnection::NextCheck(TimePoint now, TimePoint call_deadline) cons
 
 void AsioConnection::OnTimer() {
   if (closed()) return;
-  const TimePoint now = Now();
+  const TimePoint now = MonoNow();
   Status overdue = Overdue(now);
   if (!overdue.ok()) {
     Shut(std::move(overdue));

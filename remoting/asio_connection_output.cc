@@ -23,10 +23,6 @@ constexpr std::size_t kChunkBytes = 64 * 1024;
 LogRateLimiter slow_reader_lines(std::chrono::seconds(5));
 LogRateLimiter too_large_lines(std::chrono::seconds(5));
 
-TimePoint Now() {
-  return SystemClock().MonoNow();
-}
-
 // A binary header has 16 bits for the code: requests of our own (60000 and up) go as JSON.
 SerializeType EncodingOf(const Command& request, SerializeType wanted) {
   const bool fits = request.code >= std::numeric_limits<std::int16_t>::min() &&
@@ -48,7 +44,7 @@ void AsioConnection::Send(Command command) {
     if (!open_) return;
     Status appended = AppendLocked(&command);
     if (appended.code() == StatusCode::kInvalidArgument) {  // larger than a frame may be
-      if (auto suppressed = too_large_lines.Allow(Now())) {
+      if (auto suppressed = too_large_lines.Allow(MonoNow())) {
         LOG(ERROR) << remote_address_ << ": " << appended.message() << SuppressedNote(*suppressed);
       }
       command.body.clear();
@@ -94,7 +90,7 @@ void AsioConnection::SendOneway(Command request, std::function<void(Status)> don
 void AsioConnection::Call(Command request, std::chrono::milliseconds timeout, CallDone done) {
   request.flag = 0;
   request.serialize_type = EncodingOf(request, last_serialize_type());
-  const TimePoint deadline = Now() + timeout;
+  const TimePoint deadline = MonoNow() + timeout;
   bool wake = false;
   bool arm = false;
   Status refused;
@@ -167,7 +163,7 @@ void AsioConnection::WakeWriter() {
 }
 
 void AsioConnection::CloseSlowReader() {
-  if (auto suppressed = slow_reader_lines.Allow(Now())) {
+  if (auto suppressed = slow_reader_lines.Allow(MonoNow())) {
     LOG(WARNING) << "closing " << remote_address_ << ": it does not read, and "
                  << limits_->max_output_bytes << " bytes wait for it"
                  << SuppressedNote(*suppressed);
@@ -189,7 +185,7 @@ std::optional<bool> AsioConnection::TakeBatch() {
 }
 
 void AsioConnection::BatchSent() {
-  last_traffic_ = Now();
+  last_traffic_ = MonoNow();
   {
     std::lock_guard hold(mutex_);
     output_bytes_ -= writing_.bytes;

@@ -15,7 +15,7 @@ namespace triad::remoting {
 
 namespace {
 
-std::atomic<std::uint64_t> next_connection_id{1};
+std::atomic<std::uint64_t> next_client_connection_id{1};
 
 Status Stopped() {
   return Status::Cancelled("this client was stopped");
@@ -71,8 +71,8 @@ std::shared_ptr<AsioConnection> AsioClient::Find(const std::string& address) {
     if (stopped_) return nullptr;
     std::shared_ptr<AsioConnection>& known = connections_[address];
     if (known != nullptr && !known->closed()) return known;
-    made =
-        std::make_shared<AsioConnection>(thread_, next_connection_id.fetch_add(1), limits_, hooks_);
+    made = std::make_shared<AsioConnection>(thread_, next_client_connection_id.fetch_add(1),
+                                            limits_, hooks_);
     made->SetTarget(address, options_.serialize_type);
     known = made;
   }

@@ -22,7 +22,7 @@ namespace {
 using Acceptor = asio::basic_socket_acceptor<asio::ip::tcp, IoExecutor>;
 constexpr std::chrono::milliseconds kAcceptPause{100};  // when the process has no descriptor left
 
-std::atomic<std::uint64_t> next_connection_id{1};
+std::atomic<std::uint64_t> next_server_connection_id{1};
 
 // One connection thread and the connections that live on it.
 struct Home {
@@ -162,8 +162,8 @@ void AsioServer::Welcome(IoSocket socket, const asio::ip::tcp::endpoint& peer, H
     return;
   }
   // The id tells the home: see HomeOf.
-  std::uint64_t id = next_connection_id.fetch_add(1);
-  while (&HomeOf(id) != home) id = next_connection_id.fetch_add(1);
+  std::uint64_t id = next_server_connection_id.fetch_add(1);
+  while (&HomeOf(id) != home) id = next_server_connection_id.fetch_add(1);
   auto connection = std::make_shared<AsioConnection>(home->thread, id, limits_, hooks_);
   connection->SetAcceptedFrom(peer);
   asio::post(home->thread->io(), [this, home, socket = std::move(socket),

@@ -12,8 +12,6 @@
 namespace triad::broker {
 namespace {
 
-constexpr std::chrono::milliseconds kBudget{2500};
-constexpr std::int32_t kPermWrite = 2;
 constexpr std::string_view kGroupField = "group";
 constexpr std::string_view kQueueField = "queueId";
 constexpr std::string_view kOffsetField = "queueOffset";

@@ -22,11 +22,6 @@ bool NeverSent(const Status& status) {
   return status.message().starts_with("cannot ");
 }
 
-std::chrono::milliseconds Until(TimePoint deadline, TimePoint now) {
-  return std::max(std::chrono::ceil<std::chrono::milliseconds>(deadline - now),
-                  std::chrono::milliseconds(0));
-}
-
 }  // namespace
 
 LeaderGate::Policy LeaderGate::For(std::chrono::milliseconds budget, int code) {
@@ -110,7 +105,7 @@ void ForwardingGate::Shared::Route(const ItemPtr& item) {
     now = info;
     seen = generation;
   }
-  const auto left = Until(item->deadline, clock.MonoNow());
+  const auto left = TimeLeft(item->deadline, clock.MonoNow());
   if (now.ready) {
     RunHere(item);
   } else if (now.role == dledger::Role::kLeader) {
@@ -147,7 +142,7 @@ void ForwardingGate::Shared::Forward(const ItemPtr& item, const std::string& add
     return;
   }
   auto self = shared_from_this();
-  const auto left = Until(item->deadline, now);
+  const auto left = TimeLeft(item->deadline, now);
   client.Call(address, std::move(outer.value()), std::max(left, std::chrono::milliseconds(1)),
               [self, item](Result<remoting::Command> answer) {
                 self->OnForwarded(item, std::move(answer));
@@ -197,7 +192,7 @@ void ForwardingGate::Shared::Park(const ItemPtr& item, std::chrono::milliseconds
     return;
   }
   auto self = shared_from_this();
-  delay = std::min(delay, Until(item->deadline, clock.MonoNow()));
+  delay = std::min(delay, TimeLeft(item->deadline, clock.MonoNow()));
   if (timers.Schedule(delay, [self, id] { self->RouteParked(id); }) == 0) RouteParked(id);
 }
 

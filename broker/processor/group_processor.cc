@@ -11,8 +11,6 @@
 namespace triad::broker {
 namespace {
 
-constexpr std::chrono::milliseconds kBudget{2500};
-
 Status CheckGroup(const GroupConfig& group) {
   TRIAD_RETURN_IF_ERROR(CheckGroupName(group.name.value()));
   if (group.retry_queue_nums < 0 || group.retry_queue_nums > 1024) {

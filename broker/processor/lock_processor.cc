@@ -8,7 +8,7 @@
 namespace triad::broker {
 namespace {
 
-constexpr std::chrono::milliseconds kBudget{800};
+constexpr std::chrono::milliseconds kLockBudget{800};
 
 std::string EncodeHeld(const std::string& broker_name, const std::vector<LockService::Held>& held) {
   remoting::JsonWriter writer;
@@ -44,7 +44,7 @@ Result<remoting::LockBatchRequest> Decode(const remoting::Command& command) {
 }  // namespace
 
 void LockProcessor::Register(Dispatcher* dispatcher) {
-  auto policy = LeaderGate::For(kBudget, remoting::kServiceNotAvailable);
+  auto policy = LeaderGate::For(kLockBudget, remoting::kServiceNotAvailable);
   policy.repeatable = true;
   dispatcher->RegisterForLeader(
       remoting::kLockBatchMq, policy,
@@ -73,7 +73,7 @@ void LockProcessor::OnLock(const RequestPtr& request, const Reply& reply) {
     return;
   }
   context_.locks.Lock(GroupName(body->consumer_group), ClientId(body->client_id),
-                      QueuesOf(body.value()), request->arrived + kBudget,
+                      QueuesOf(body.value()), request->arrived + kLockBudget,
                       [request, reply, name = context_.config.broker_name](
                           const Result<std::vector<LockService::Held>>& held) {
                         if (held.ok()) {
@@ -92,7 +92,7 @@ void LockProcessor::OnUnlock(const RequestPtr& request, const Reply& reply) {
   }
   context_.locks.Unlock(
       GroupName(body->consumer_group), ClientId(body->client_id), QueuesOf(body.value()),
-      request->arrived + kBudget,
+      request->arrived + kLockBudget,
       [request, reply](const Status& status) { reply(ResponseOf(request->command, status)); });
 }
 

@@ -10,7 +10,6 @@
 namespace triad::broker {
 namespace {
 
-constexpr std::chrono::milliseconds kBudget{2500};
 // Of our own client: the token of the lock under which it consumed.
 constexpr std::string_view kFenceField = "fenceToken";
 constexpr std::string_view kSetZeroField = "setZeroIfNotFound";

@@ -11,8 +11,6 @@
 namespace triad::broker {
 namespace {
 
-constexpr std::chrono::milliseconds kBudget{2500};
-
 remoting::ConnectionInfo Describe(const Member& member) {
   remoting::ConnectionInfo info;
   info.client_addr = member.connection->remote_address();

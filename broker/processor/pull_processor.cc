@@ -15,7 +15,6 @@ namespace {
 constexpr std::int32_t kCommitBit = 0x1;
 constexpr std::int32_t kSuspendBit = 0x2;
 constexpr std::int32_t kSubscriptionBit = 0x4;
-constexpr std::int32_t kPermRead = 4;
 // A client gives a queue up that it did not hear of for 120 s (wire.md §5.6).
 constexpr std::chrono::milliseconds kHoldMax{60000};
 constexpr std::chrono::milliseconds kCommitBudget{2500};

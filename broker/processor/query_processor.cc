@@ -14,7 +14,6 @@
 namespace triad::broker {
 namespace {
 
-constexpr std::chrono::milliseconds kBudget{2500};
 constexpr std::int32_t kUniqueQueryMessages = 32;  // defaultQueryMaxNum
 
 remoting::Command OffsetAnswer(const remoting::Command& request, QueueOffset offset) {

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "broker/processor/codes.h"
@@ -13,6 +14,9 @@
 #include "remoting/command.h"
 
 namespace triad::broker {
+
+// How long a request may wait until its state command is applied (architecture: the budgets).
+inline constexpr std::chrono::milliseconds kBudget{2500};
 
 // The wire code of a failed (or OK) status.
 std::int32_t ResponseCodeOf(const Status& status);

@@ -16,7 +16,6 @@ namespace triad::broker {
 namespace {
 
 constexpr std::chrono::milliseconds kSendBackBudget{2500};
-constexpr std::int32_t kPermWrite = 2;
 constexpr std::int32_t kFirstRetryLevel = 3;  // 10 s in the default table
 constexpr std::chrono::milliseconds kAskAgain{50};
 

@@ -21,7 +21,6 @@ namespace {
 constexpr std::chrono::milliseconds kSendBudget{2500};
 constexpr std::chrono::milliseconds kRegisterBudget{1000};  // of a topic that a send created
 constexpr std::int32_t kPermInherit = 1;
-constexpr std::int32_t kPermWrite = 2;
 constexpr std::int32_t kUnitTopic = 1;
 // The topic, the retry topic's group and the dead-letter topic; more means somebody deletes them
 // as fast as they are made.

@@ -12,7 +12,6 @@
 namespace triad::broker {
 namespace {
 
-constexpr std::chrono::milliseconds kBudget{2500};
 constexpr std::int32_t kUnitsMax = 1024;  // of one QUERY_CONSUME_QUEUE
 
 std::string EncodeQueue(const remoting::MessageQueue& queue) {

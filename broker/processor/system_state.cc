@@ -8,8 +8,6 @@
 namespace triad::broker {
 namespace {
 
-constexpr std::int32_t kPermReadWrite = 6;
-constexpr std::int32_t kPermRead = 4;
 constexpr std::int32_t kPermTemplate = 7;  // new topics inherit from it
 constexpr std::int32_t kUnitSubscription = 2;
 

@@ -13,7 +13,6 @@
 namespace triad::broker {
 namespace {
 
-constexpr std::chrono::milliseconds kBudget{2500};
 constexpr std::chrono::milliseconds kRegisterBudget{1000};
 constexpr std::int32_t kQueuesMax = 65536;
 

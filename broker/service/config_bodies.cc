@@ -1,11 +1,7 @@
 #include "broker/service/config_bodies.h"
 
 namespace triad::broker {
-namespace {
-
-constexpr std::int32_t kPermReadWrite = 6;
-
-}  // namespace
+namespace {}  // namespace
 
 remoting::TopicConfigBody ToBody(const TopicConfig& topic) {
   remoting::TopicConfigBody body;

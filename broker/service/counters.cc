@@ -5,14 +5,14 @@
 namespace triad::broker {
 namespace {
 
-constexpr std::size_t kPointsMax = 601;
+constexpr std::size_t kWindowPointsMax = 601;
 
 }  // namespace
 
 void RateWindow::Sample(TimePoint now, std::int64_t total) {
   const std::lock_guard lock(mutex_);
   points_.push_back({now, total});
-  if (points_.size() > kPointsMax) points_.pop_front();
+  if (points_.size() > kWindowPointsMax) points_.pop_front();
 }
 
 std::string RateWindow::Text() const {

@@ -15,11 +15,6 @@ constexpr std::size_t kReleasesPerCommand = 2000;  // keeps an entry well below 
 
 using Granted = std::function<void(Result<std::vector<LockService::Held>>)>;
 
-std::chrono::milliseconds Until(TimePoint deadline, TimePoint now) {
-  return std::max(std::chrono::ceil<std::chrono::milliseconds>(deadline - now),
-                  std::chrono::milliseconds(1));
-}
-
 }  // namespace
 
 struct LockService::Shared : std::enable_shared_from_this<Shared> {
@@ -113,7 +108,7 @@ void LockService::Shared::Grant(const GroupName& group, const ClientId& client,
       return;
     }
     // Renewals are leader-local, so the leadership has to be real.
-    reads.Confirm(Until(deadline, clock.MonoNow()), finish);
+    reads.Confirm(TimeLeft(deadline, clock.MonoNow()), finish);
     return;
   }
   Proposal proposal;

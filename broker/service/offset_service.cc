@@ -18,11 +18,6 @@ constexpr std::chrono::milliseconds kCommandBudget{2500};
 
 using Done = std::function<void(Status)>;
 
-std::chrono::milliseconds Until(TimePoint deadline, TimePoint now) {
-  return std::max(std::chrono::ceil<std::chrono::milliseconds>(deadline - now),
-                  std::chrono::milliseconds(1));
-}
-
 Status Stale() {
   return Status::PermissionDenied("the queue is locked by another consumer since");
 }
@@ -271,7 +266,7 @@ void OffsetService::Query(const GroupQueue& key, TimePoint deadline,
       return;
     }
     // Also after a failed commit: it was not acknowledged, what is stored is what counts.
-    shared->reads.Confirm(Until(deadline, shared->clock.MonoNow()), read);
+    shared->reads.Confirm(TimeLeft(deadline, shared->clock.MonoNow()), read);
   });
 }
 

@@ -25,11 +25,16 @@
 
 namespace triad::broker {
 
+// The bits of TopicConfig::perm.
+inline constexpr std::int32_t kPermWrite = 2;
+inline constexpr std::int32_t kPermRead = 4;
+inline constexpr std::int32_t kPermReadWrite = 6;
+
 struct TopicConfig {
   Topic name;
   std::int32_t read_queues = 0;
   std::int32_t write_queues = 0;
-  std::int32_t perm = 6;
+  std::int32_t perm = kPermReadWrite;
   std::int32_t sys_flag = 0;
   bool order = false;
   bool multi_tag = false;

@@ -15,18 +15,18 @@
 namespace triad::broker {
 namespace {
 
-constexpr std::size_t kNameDigits = 20;
+constexpr std::size_t kRunNameDigits = 20;
 
 std::string NameOf(PhysicalOffset base) {
   const std::string digits = std::to_string(base.value());
-  return std::string(kNameDigits - std::min(digits.size(), kNameDigits), '0') + digits;
+  return std::string(kRunNameDigits - std::min(digits.size(), kRunNameDigits), '0') + digits;
 }
 
 std::optional<PhysicalOffset> BaseOf(const DirEntry& entry) {
   std::int64_t base = 0;
   const char* const end = entry.name.data() + entry.name.size();
   const auto [parsed_to, error] = std::from_chars(entry.name.data(), end, base);
-  if (entry.is_directory || entry.name.size() != kNameDigits || error != std::errc() ||
+  if (entry.is_directory || entry.name.size() != kRunNameDigits || error != std::errc() ||
       parsed_to != end || base < 0) {
     return std::nullopt;
   }

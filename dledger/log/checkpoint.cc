@@ -14,10 +14,10 @@
 namespace triad::dledger {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x54524443;  // "TRDC"
-constexpr std::uint32_t kVersion = 2;
+constexpr std::uint32_t kCheckpointMagic = 0x54524443;  // "TRDC"
+constexpr std::uint32_t kCheckpointVersion = 2;
 constexpr std::size_t kRecordHeadBytes = 12;  // magic, version, body size
-constexpr std::size_t kTriesMax = 64;         // records given up before the whole log is scanned
+constexpr std::size_t kRecordTriesMax = 64;   // records given up before the whole log is scanned
 
 // [magic][version][body size][body][CRC32C of the previous record's CRC and all of this one]
 std::string EncodeRecord(const LogOutline& outline, std::uint32_t previous_crc,
@@ -25,8 +25,8 @@ std::string EncodeRecord(const LogOutline& outline, std::uint32_t previous_crc,
   const std::string body = EncodeOutline(outline);
   std::string chained;
   AppendBe32(&chained, previous_crc);
-  AppendBe32(&chained, kMagic);
-  AppendBe32(&chained, kVersion);
+  AppendBe32(&chained, kCheckpointMagic);
+  AppendBe32(&chained, kCheckpointVersion);
   AppendBe32(&chained, static_cast<std::uint32_t>(body.size()));
   chained += body;
   *crc = Crc32c(chained);
@@ -40,7 +40,9 @@ std::vector<LogOutline> DecodeRecords(std::string_view bytes) {
   std::uint32_t crc = 0;
   while (bytes.size() >= kRecordHeadBytes + 4) {
     const std::size_t size = LoadBe32(bytes.data() + 8);
-    if (LoadBe32(bytes.data()) != kMagic || LoadBe32(bytes.data() + 4) != kVersion) break;
+    if (LoadBe32(bytes.data()) != kCheckpointMagic ||
+        LoadBe32(bytes.data() + 4) != kCheckpointVersion)
+      break;
     if (size > bytes.size() - kRecordHeadBytes - 4) break;
     std::string chained;
     AppendBe32(&chained, crc);
@@ -170,7 +172,7 @@ std::optional<LogOutline> CheckpointFile::Load(const StoreBase& base,
     return std::nullopt;
   }
   const std::vector<LogOutline> records = DecodeRecords(*bytes);
-  const std::size_t tries = std::min(records.size(), kTriesMax);
+  const std::size_t tries = std::min(records.size(), kRecordTriesMax);
   for (std::size_t given_up = 0; given_up < tries; ++given_up) {
     LogOutline outline =
         Joined(std::span<const LogOutline>(records).first(records.size() - given_up));

@@ -10,7 +10,7 @@
 namespace triad::dledger {
 namespace {
 
-constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kEntryVersion = 1;
 constexpr std::int64_t kPositionMax = std::int64_t{1} << 62;  // sums cannot overflow
 
 // Where each field of the header stands.
@@ -39,7 +39,7 @@ void EncodeHeader(const EntryHeader& header, char* out) {
   StoreBe32(out + kAtMagic, kEntryMagic);
   StoreBe32(out + kAtTotal, header.total_bytes);
   out[kAtType] = static_cast<char>(header.type);
-  out[kAtVersion] = static_cast<char>(kVersion);
+  out[kAtVersion] = static_cast<char>(kEntryVersion);
   StoreBe16(out + kAtReserved16, 0);
   StoreBe32(out + kAtPayloadBytes, header.payload_bytes);
   StoreBe64(out + kAtTerm, header.term.value());
@@ -74,7 +74,8 @@ Status Damaged(const char* what) {
 
 // What a header may say, apart from its checksum.
 Status CheckFields(const char* bytes, const EntryHeader& header) {
-  if (static_cast<std::uint8_t>(bytes[kAtVersion]) != kVersion) return Damaged("unknown version");
+  if (static_cast<std::uint8_t>(bytes[kAtVersion]) != kEntryVersion)
+    return Damaged("unknown version");
   const auto type = static_cast<std::uint8_t>(header.type);
   if (type < 1 || type > 3) return Damaged("unknown type");
   if (header.total_bytes > kMaxEntryBytes) return Damaged("too large");

@@ -8,7 +8,7 @@
 namespace triad::dledger {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x54524453;  // "TRDS"
+constexpr std::uint32_t kSlotMagic = 0x54524453;  // "TRDS"
 constexpr std::size_t kAtLength = 4;
 constexpr std::size_t kAtSequence = 8;
 constexpr std::size_t kAtContent = 16;
@@ -16,7 +16,7 @@ constexpr std::size_t kAtCrc = kSlotBytes - 4;
 static_assert(kAtContent + kSlotContentMax == kAtCrc);
 
 bool DecodeSlot(std::string_view slot, std::uint64_t* sequence, std::string_view* content) {
-  if (slot.size() < kSlotBytes || LoadBe32(slot.data()) != kMagic) return false;
+  if (slot.size() < kSlotBytes || LoadBe32(slot.data()) != kSlotMagic) return false;
   if (LoadBe32(slot.data() + kAtCrc) != Crc32c(slot.substr(0, kAtCrc))) return false;
   const std::size_t length = LoadBe16(slot.data() + kAtLength);
   if (length > kSlotContentMax) return false;
@@ -55,7 +55,7 @@ Status SlotPair::Load() {
 Status SlotPair::Write(std::string_view content) {
   CHECK_LE(content.size(), kSlotContentMax);
   std::array<char, kSlotBytes> slot{};
-  StoreBe32(slot.data(), kMagic);
+  StoreBe32(slot.data(), kSlotMagic);
   StoreBe16(slot.data() + kAtLength, static_cast<std::uint16_t>(content.size()));
   StoreBe64(slot.data() + kAtSequence, sequence_ + 1);
   content.copy(slot.data() + kAtContent, content.size());

@@ -9,8 +9,8 @@
 namespace triad::dledger {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x54524442;  // "TRDB"
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kBaseMagic = 0x54524442;  // "TRDB"
+constexpr std::uint32_t kBaseVersion = 1;
 
 std::string PathIn(const std::string& dir) {
   return dir + "/begin";
@@ -26,8 +26,8 @@ bool StoreBase::operator==(const StoreBase& other) const {
 std::string EncodeBegin(const BeginRecord& record) {
   const LogTail& tail = record.base.tail;
   RecordWriter out;
-  out.U32(kMagic);
-  out.U32(kVersion);
+  out.U32(kBaseMagic);
+  out.U32(kBaseVersion);
   out.U32(record.fresh ? 1 : 0);
   out.U64(tail.next_index.value());
   out.Offset(tail.position);
@@ -47,7 +47,7 @@ std::optional<BeginRecord> DecodeBegin(std::string_view bytes) {
   const std::string_view content = bytes.substr(0, bytes.size() - 4);
   if (LoadBe32(bytes.data() + content.size()) != Crc32c(content)) return std::nullopt;
   RecordReader in(content);
-  if (in.U32() != kMagic || in.U32() != kVersion) return std::nullopt;
+  if (in.U32() != kBaseMagic || in.U32() != kBaseVersion) return std::nullopt;
   BeginRecord record;
   record.fresh = in.U32() != 0;
   LogTail& tail = record.base.tail;

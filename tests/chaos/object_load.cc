@@ -18,7 +18,7 @@ constexpr int kOperationsPerObject = 120;
 constexpr int kUnknownPerObject = 4;
 constexpr milliseconds kTimeout{3000};
 constexpr milliseconds kBetween{15};
-constexpr milliseconds kAfterFailure{50};
+constexpr milliseconds kObjectPause{50};
 
 }  // namespace
 
@@ -137,7 +137,7 @@ void ObjectLoad::Registers(int number) {
     }
     if (caller.Finish(id, answer, end)) continue;
     if (event.op == Op::kCommit) ++registers_.unknown;
-    if (stopper_.Wait(kAfterFailure)) return;
+    if (stopper_.Wait(kObjectPause)) return;
   }
 }
 
@@ -176,7 +176,7 @@ void ObjectLoad::Locks(int number) {
     if (end.token != 0) held = object;
     if (caller.Finish(id, answer, end)) continue;
     ++locks_.unknown;
-    if (stopper_.Wait(kAfterFailure)) return;
+    if (stopper_.Wait(kObjectPause)) return;
   }
 }
 
@@ -215,7 +215,7 @@ void ObjectLoad::Maximum(int number) {
         const Result<std::int64_t> offset = answer->ext.GetInt64("offset");
         end.offset = offset.ok() ? *offset : -2;
       }
-      if (!caller.Finish(id, answer, end) && stopper_.Wait(kAfterFailure)) break;
+      if (!caller.Finish(id, answer, end) && stopper_.Wait(kObjectPause)) break;
       continue;
     }
     event.op = Op::kAppend;
@@ -233,7 +233,7 @@ void ObjectLoad::Maximum(int number) {
     if (!result.ok()) end.value = result.status().ToString();
     history_->End(id, end);
     if (end.outcome == Outcome::kInfo) ++maxima_.unknown;
-    if (!result.ok() && stopper_.Wait(kAfterFailure)) break;
+    if (!result.ok() && stopper_.Wait(kObjectPause)) break;
   }
   producer.Shutdown();
 }

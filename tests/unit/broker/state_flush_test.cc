@@ -11,14 +11,10 @@
 namespace triad::broker {
 namespace {
 
-struct Implementation {
+struct FlushImplementation {
   const char* name;
   StateHarness::Opener open;
 };
-
-Result<std::unique_ptr<StateStore>> OpenMemory(const std::string& dir) {
-  return OpenMemoryStateStore(PosixFileSystem(), dir);
-}
 
 // A command of many kinds, small ranges so that things meet.
 StateCommand RandomCommand(std::mt19937_64& random, std::uint64_t next_token) {
@@ -81,7 +77,7 @@ void ApplyRandom(std::mt19937_64& random, StateHarness* h) {
   }
 }
 
-class StateFlush : public testing::TestWithParam<Implementation> {
+class StateFlush : public testing::TestWithParam<FlushImplementation> {
  protected:
   StateHarness h_{GetParam().open};
 };
@@ -297,8 +293,8 @@ TEST_P(StateFlush, RecordsWithoutAnAppliedRecordAreCorruption) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, StateFlush,
-                         testing::Values(Implementation{"LevelDb", OpenLevelDbStateStore},
-                                         Implementation{"Memory", OpenMemory}),
+                         testing::Values(FlushImplementation{"LevelDb", OpenLevelDbStateStore},
+                                         FlushImplementation{"Memory", OpenMemory}),
                          [](const auto& which) { return std::string(which.param.name); });
 
 // A store in memory that counts what it is asked.

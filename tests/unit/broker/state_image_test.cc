@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "broker/state/memory_state_store.h"
 #include "tests/unit/broker/state_support.h"
 #include "tests/unit/broker/store_support.h"
 
@@ -15,10 +14,6 @@ constexpr std::int64_t kStoreTimeMs = 1700000000000;
 
 using Records = std::vector<std::pair<std::string, std::string>>;
 using OpenStore = Result<std::unique_ptr<StateStore>> (*)(const std::string&);
-
-Result<std::unique_ptr<StateStore>> OpenMemory(const std::string& dir) {
-  return OpenMemoryStateStore(PosixFileSystem(), dir);
-}
 
 class StateImageTest : public testing::TestWithParam<OpenStore> {
  protected:

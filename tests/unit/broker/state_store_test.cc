@@ -7,18 +7,13 @@
 
 #include <map>
 
-#include "broker/state/memory_state_store.h"
-#include "common/file_system.h"
+#include "tests/unit/broker/state_support.h"
 #include "tests/unit/broker/store_support.h"
 
 namespace triad::broker {
 namespace {
 
 using Opener = Result<std::unique_ptr<StateStore>> (*)(const std::string& dir);
-
-Result<std::unique_ptr<StateStore>> OpenMemory(const std::string& dir) {
-  return OpenMemoryStateStore(PosixFileSystem(), dir);
-}
 
 struct Implementation {
   const char* name;

@@ -14,6 +14,10 @@
 
 namespace triad::broker {
 
+inline Result<std::unique_ptr<StateStore>> OpenMemory(const std::string& dir) {
+  return OpenMemoryStateStore(PosixFileSystem(), dir);
+}
+
 inline GroupQueue Key(const std::string& group, const std::string& topic, std::int32_t queue) {
   return {GroupName(group), Queue(topic, queue)};
 }
@@ -35,11 +39,7 @@ class StateHarness {
  public:
   using Opener = std::function<Result<std::unique_ptr<StateStore>>(const std::string& dir)>;
 
-  explicit StateHarness(Opener open =
-                            [](const std::string& dir) {
-                              return OpenMemoryStateStore(PosixFileSystem(), dir);
-                            })
-      : open_(std::move(open)) {
+  explicit StateHarness(Opener open = OpenMemory) : open_(std::move(open)) {
     const Status loaded = Reopen();
     CHECK(loaded.ok()) << loaded;
   }

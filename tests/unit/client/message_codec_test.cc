@@ -5,25 +5,14 @@
 #include <set>
 
 #include "tests/unit/client/fake_cluster.h"
+#include "tests/unit/remoting/hex_file.h"
 
 namespace triad::client {
 namespace {
 
-std::string FromHex(std::string_view hex) {
-  std::string bytes;
-  std::string digits;
-  for (const char c : hex) {
-    if (c != ' ') digits += c;
-  }
-  for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {
-    bytes.push_back(static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16)));
-  }
-  return bytes;
-}
-
 // wire.md §14.7.
 std::string WorkedExample() {
-  return FromHex(
+  return test::FromHex(
       "0000007f daa320a7 3610a686 00000003 00000000 0000000000000080 0000000000010000 00000000"
       "0000018bcfe56800 0a000009 0000c350 0000018bcfe56805 0a000001 00002a9f 00000000"
       "0000000000000000 00000005 68656c6c6f 02 5431 001d"
@@ -162,7 +151,8 @@ TEST(AppendBatchItem, WritesTheWorkedExample) {
   message.body = "a";
   std::string out;
   AppendBatchItem(message, "TAGS\x01x\x02", &out);
-  EXPECT_EQ(out, FromHex("0000001e 00000000 00000000 00000000 00000001 61 0007 54414753 01 78 02"));
+  EXPECT_EQ(
+      out, test::FromHex("0000001e 00000000 00000000 00000000 00000001 61 0007 54414753 01 78 02"));
 }
 
 TEST(OffsetMessageId, IsReadBack) {

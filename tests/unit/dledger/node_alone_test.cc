@@ -10,10 +10,6 @@
 namespace triad::dledger {
 namespace {
 
-std::string Text(int i) {
-  return "text " + std::to_string(i);
-}
-
 void CommitMany(Cluster& cluster, int from, int to) {
   const std::size_t leader = cluster.AwaitLeader();
   for (int i = from; i < to; ++i) cluster.Propose(leader, Text(i));

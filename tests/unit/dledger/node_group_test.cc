@@ -11,10 +11,6 @@
 namespace triad::dledger {
 namespace {
 
-std::string Text(int i) {
-  return "text " + std::to_string(i);
-}
-
 TEST(NodeGroup, ElectsOneLeaderAndReplicatesIdenticalBytes) {
   Cluster cluster(3);
   cluster.StartAll();

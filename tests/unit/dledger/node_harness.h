@@ -21,6 +21,11 @@
 
 namespace triad::dledger {
 
+// The payload of the i-th entry.
+inline std::string Text(int i) {
+  return "text " + std::to_string(i);
+}
+
 inline constexpr std::chrono::milliseconds kPatience{20000};
 
 class Board {

@@ -22,6 +22,7 @@
 #include "remoting/headers.h"
 #include "remoting/json.h"
 #include "temp_dir.h"
+#include "tests/unit/remoting/hex_file.h"
 
 namespace triad::nameserver {
 namespace {
@@ -94,19 +95,6 @@ class RawClient {
   const int fd_;
   remoting::FrameDecoder decoder_;
 };
-
-std::string FromHex(const std::string& text) {
-  std::string bytes;
-  std::string digits;
-  for (const char c : text) {
-    if (!std::isxdigit(static_cast<unsigned char>(c))) continue;
-    digits.push_back(c);
-    if (digits.size() < 2) continue;
-    bytes.push_back(static_cast<char>(std::stoi(digits, nullptr, 16)));
-    digits.clear();
-  }
-  return bytes;
-}
 
 std::string SpecFile(const std::string& name) {
   return ReadFile(PosixFileSystem(), std::string(TRIAD_TEST_DATA) + "/spec/" + name).value();
@@ -182,7 +170,7 @@ std::vector<FrameCase> FramesForANameServer() {
        std::filesystem::directory_iterator(std::string(TRIAD_TEST_DATA) + "/spec")) {
     if (file.path().extension() != ".hex") continue;
     const std::string name = file.path().filename().string();
-    FrameCase c{name, FromHex(SpecFile(name)),
+    FrameCase c{name, test::FromHex(SpecFile(name)),
                 remoting::Json::Parse(SpecFile(name + ".expected.json")).value()};
     if (c.expected["sendTo"].AsString().find("nameserver") == std::string::npos) continue;
     cases.push_back(std::move(c));

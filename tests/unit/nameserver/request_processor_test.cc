@@ -9,6 +9,7 @@
 #include "remoting/codes.h"
 #include "remoting/headers.h"
 #include "temp_dir.h"
+#include "tests/unit/remoting/hex_file.h"
 
 namespace triad::nameserver {
 namespace {
@@ -165,16 +166,8 @@ constexpr char kCompressedBody[] =
     "4d050ae6162859199a1b20402d03030313100b87182a182b982a9829047bfab9fbb8c68738ba0385"
     "c5428c142c80d0044958a11aac293a1600627a1d01";
 
-std::string FromHex(std::string_view hex) {
-  std::string bytes;
-  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
-    bytes.push_back(static_cast<char>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
-  }
-  return bytes;
-}
-
 TEST_F(RequestProcessorTest, ReadsACompressedRegistrationAndChecksItsBytesAsSent) {
-  const std::string body = FromHex(kCompressedBody);
+  const std::string body = test::FromHex(kCompressedBody);
   Fields fields = BrokerFields("0", "h:1");
   fields[6].second = "true";  // compressed
   fields.emplace_back("bodyCrc32", std::to_string(JavaCrc32(body)));

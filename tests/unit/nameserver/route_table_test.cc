@@ -15,7 +15,7 @@ using testing::IsEmpty;
 using testing::Pair;
 using testing::SizeIs;
 
-constexpr TimePoint kStart = TimePoint(std::chrono::hours(1));
+constexpr TimePoint kTableStart = TimePoint(std::chrono::hours(1));
 
 remoting::TopicConfigBody TopicConfig(std::int32_t queues, std::int32_t perm = 6,
                                       std::int32_t flags = 0) {
@@ -44,7 +44,7 @@ BrokerRegistration Peer(std::int64_t id, const std::string& address, std::int64_
 
 class RouteTableTest : public testing::Test {
  protected:
-  RegistrationAnswer Register(const BrokerRegistration& r, TimePoint now = kStart) {
+  RegistrationAnswer Register(const BrokerRegistration& r, TimePoint now = kTableStart) {
     const auto answer = table_.Register(r, now);
     EXPECT_TRUE(answer.ok()) << answer.status();
     return answer.ok() ? *answer : RegistrationAnswer{};
@@ -153,14 +153,14 @@ TEST_F(RouteTableTest, Rule3AHolderThatIsNoLongerAliveDoesNotCount) {
 TEST_F(RouteTableTest, Rule4TheFirstRegistrationOfAnIdWithOneTopicIsRefusedAndChangesNothing) {
   BrokerRegistration one = Peer(0, "h1:1");
   one.topics.erase("T2");
-  const auto refused = table_.Register(one, kStart);
+  const auto refused = table_.Register(one, kTableStart);
   EXPECT_EQ(refused.status().code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("register broker failed"));
   EXPECT_EQ(table_.Broker("broker-a"), nullptr);
   EXPECT_THAT(table_.Clusters().cluster_addr_table, IsEmpty());
 
   Register(Peer(1, "h1:1"));
-  EXPECT_FALSE(table_.Register(one, kStart).ok());
+  EXPECT_FALSE(table_.Register(one, kTableStart).ok());
   EXPECT_THAT(Addresses(), ElementsAre(Pair(1, "h1:1")));  // still there under its old id
 }
 
@@ -198,11 +198,11 @@ TEST_F(RouteTableTest, Rule6ADifferentVersionChangesQueues) {
        {remoting::DataVersion{2, 1, 1000}, remoting::DataVersion{1, 2, 1000},
         remoting::DataVersion{1, 1, 999}}) {
     RouteTable table;
-    ASSERT_TRUE(table.Register(Peer(0, "h1:1"), kStart).ok());
+    ASSERT_TRUE(table.Register(Peer(0, "h1:1"), kTableStart).ok());
     BrokerRegistration changed = Peer(0, "h1:1");
     changed.topics["T1"] = TopicConfig(16);
     changed.version = version;
-    ASSERT_TRUE(table.Register(changed, kStart).ok());
+    ASSERT_TRUE(table.Register(changed, kTableStart).ok());
     EXPECT_EQ(table.Route("T1")->queue_datas[0].read_queue_nums, 16);
   }
 }
@@ -279,15 +279,15 @@ TEST_F(RouteTableTest, Rule7RemembersTheVersionAndTheTimeout) {
   Register(r);
   ASSERT_NE(table_.VersionOf("h1:1"), nullptr);
   EXPECT_EQ(*table_.VersionOf("h1:1"), r.version);
-  EXPECT_THAT(table_.Expire(kStart + milliseconds(9999)), IsEmpty());
-  EXPECT_THAT(table_.Expire(kStart + milliseconds(10000)), SizeIs(1));
+  EXPECT_THAT(table_.Expire(kTableStart + milliseconds(9999)), IsEmpty());
+  EXPECT_THAT(table_.Expire(kTableStart + milliseconds(10000)), SizeIs(1));
   EXPECT_FALSE(table_.Route("T1").has_value());
 }
 
 TEST_F(RouteTableTest, Rule7WithoutATimeoutItIsTwoMinutes) {
   Register(Peer(0, "h1:1"));
-  EXPECT_THAT(table_.Expire(kStart + milliseconds(119999)), IsEmpty());
-  EXPECT_THAT(table_.Expire(kStart + milliseconds(120000)), SizeIs(1));
+  EXPECT_THAT(table_.Expire(kTableStart + milliseconds(119999)), IsEmpty());
+  EXPECT_THAT(table_.Expire(kTableStart + milliseconds(120000)), SizeIs(1));
 }
 
 TEST_F(RouteTableTest, Rule8AFollowerLearnsTheLiveLeader) {
@@ -302,37 +302,37 @@ TEST_F(RouteTableTest, Rule8WithoutALeaderThereIsNoAddress) {
 }
 
 TEST_F(RouteTableTest, RefusesANegativeIdAndEmptyNames) {
-  EXPECT_FALSE(table_.Register(Peer(-1, "h1:1"), kStart).ok());
+  EXPECT_FALSE(table_.Register(Peer(-1, "h1:1"), kTableStart).ok());
   for (auto member : {&BrokerRegistration::cluster, &BrokerRegistration::broker_name,
                       &BrokerRegistration::address}) {
     BrokerRegistration r = Peer(0, "h1:1");
     (r.*member).clear();
-    EXPECT_EQ(table_.Register(r, kStart).status().code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(table_.Register(r, kTableStart).status().code(), StatusCode::kInvalidArgument);
   }
   EXPECT_THAT(table_.Clusters().broker_addr_table, IsEmpty());
 }
 
 TEST_F(RouteTableTest, RefusesWhatWouldExceedALimit) {
   RouteTable table({.brokers = 1, .addresses = 2, .topics = 2});
-  ASSERT_TRUE(table.Register(Peer(0, "h1:1"), kStart).ok());
+  ASSERT_TRUE(table.Register(Peer(0, "h1:1"), kTableStart).ok());
   BrokerRegistration other_name = Peer(0, "h2:1");
   other_name.broker_name = "broker-b";
-  EXPECT_EQ(table.Register(other_name, kStart).status().code(), StatusCode::kBusy);
+  EXPECT_EQ(table.Register(other_name, kTableStart).status().code(), StatusCode::kBusy);
   BrokerRegistration more_topics = Peer(0, "h1:1");
   more_topics.topics["T3"] = TopicConfig(1);
-  EXPECT_EQ(table.Register(more_topics, kStart).status().code(), StatusCode::kBusy);
-  ASSERT_TRUE(table.Register(Peer(1, "h2:1"), kStart).ok());
-  EXPECT_EQ(table.Register(Peer(2, "h3:1"), kStart).status().code(), StatusCode::kBusy);
+  EXPECT_EQ(table.Register(more_topics, kTableStart).status().code(), StatusCode::kBusy);
+  ASSERT_TRUE(table.Register(Peer(1, "h2:1"), kTableStart).ok());
+  EXPECT_EQ(table.Register(Peer(2, "h3:1"), kTableStart).status().code(), StatusCode::kBusy);
   EXPECT_EQ(table.SetQueues("T3", {Queues("T1")}).ok(), false);
 }
 
 TEST_F(RouteTableTest, AHeartbeatKeepsAnAddressAliveAndBindsItToItsConnection) {
   Register(Peer(0, "h1:1"));
-  EXPECT_TRUE(table_.Heartbeat("h1:1", 2, kStart + milliseconds(100000)));
-  EXPECT_THAT(table_.Expire(kStart + milliseconds(219999)), IsEmpty());
+  EXPECT_TRUE(table_.Heartbeat("h1:1", 2, kTableStart + milliseconds(100000)));
+  EXPECT_THAT(table_.Expire(kTableStart + milliseconds(219999)), IsEmpty());
   EXPECT_THAT(table_.ConnectionClosed(1), IsEmpty());
   EXPECT_THAT(table_.ConnectionClosed(2), SizeIs(1));
-  EXPECT_FALSE(table_.Heartbeat("h1:1", 2, kStart));
+  EXPECT_FALSE(table_.Heartbeat("h1:1", 2, kTableStart));
 }
 
 TEST_F(RouteTableTest, ABrokenConnectionRemovesItsAddressesAtOnceAndNoOthers) {
