@@ -7,13 +7,11 @@
 #include <gflags/gflags.h>
 #include <glog/logging.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -24,6 +22,8 @@
 #include <vector>
 
 #include "bin/local_cluster.h"
+#include "bin/quickstart_read.h"
+#include "bin/quickstart_story.h"
 #include "triad/admin.h"
 #include "triad/producer.h"
 #include "triad/pull_consumer.h"
@@ -35,101 +35,6 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-constexpr int kMessages = 3000;
-constexpr int kKeys = 100;
-constexpr int kPoison = 5;
-constexpr int kMaxReconsume = 2;  // a poison message is delivered three times, then dead-lettered
-constexpr char kTopic[] = "QuickstartOrders";
-constexpr char kOrderlyGroup[] = "quickstart_orderly";
-constexpr char kConcurrentGroup[] = "quickstart_concurrent";
-
-std::string KeyOf(int n) {
-  return "order-" + std::to_string(n % kKeys);
-}
-std::string BodyOf(int n) {
-  return KeyOf(n) + ":" + std::to_string(n / kKeys);
-}
-bool IsPoison(int n) {
-  return n % (kMessages / kPoison) == 7;
-}
-// The message number of a body, -1 when it is none of ours.
-int NumberOf(const std::string& body) {
-  int key = 0;
-  int step = 0;
-  if (std::sscanf(body.c_str(), "order-%d:%d", &key, &step) != 2) return -1;
-  return step * kKeys + key;
-}
-
-class Story {
- public:
-  void Step(const std::string& text) {
-    std::printf("%s[%5.1f s] %s\n", clear_, Elapsed(), text.c_str());
-    std::fflush(stdout);
-  }
-  void Progress(const std::string& text) {
-    if (!terminal_) return;
-    std::printf("\r\033[K[%5.1f s] %s", Elapsed(), text.c_str());
-    std::fflush(stdout);
-  }
-
- private:
-  double Elapsed() const {
-    return std::chrono::duration<double>(SteadyClock::now() - begin_).count();
-  }
-  const SteadyClock::time_point begin_ = SteadyClock::now();
-  const bool terminal_ = ::isatty(STDOUT_FILENO) != 0;
-  const char* const clear_ = terminal_ ? "\r\033[K" : "";
-};
-
-// What the two groups and the producer did. Guarded by its mutex.
-struct Ledger {
-  std::mutex mutex;
-  std::condition_variable changed;
-  int sent = 0;
-  int answered = 0;
-  std::set<int> acked;
-  std::vector<std::string> send_errors;
-  bool killed = false;
-  SteadyClock::time_point killed_at;
-  int failover_ms = -1;
-  std::set<int> orderly;
-  std::map<std::string, int> orderly_next;  // key -> next step expected
-  int orderly_redelivered = 0;
-  int out_of_order = 0;
-  std::map<int, int> concurrent;  // message -> deliveries
-};
-
-client::OrderlyResult OnOrderly(Ledger* ledger,
-                                const std::vector<client::ReceivedMessage>& messages) {
-  std::lock_guard hold(ledger->mutex);
-  for (const client::ReceivedMessage& message : messages) {
-    const int n = NumberOf(message.body);
-    if (n < 0) continue;
-    int& next = ledger->orderly_next[KeyOf(n)];
-    const int step = n / kKeys;
-    if (step < next) ++ledger->orderly_redelivered;
-    if (step > next) ++ledger->out_of_order;
-    next = std::max(next, step + 1);
-    ledger->orderly.insert(n);
-  }
-  ledger->changed.notify_all();
-  return client::OrderlyResult::kSuccess;
-}
-
-client::ConcurrentResult OnConcurrent(Ledger* ledger,
-                                      const std::vector<client::ReceivedMessage>& messages) {
-  bool failed = false;
-  std::lock_guard hold(ledger->mutex);
-  for (const client::ReceivedMessage& message : messages) {
-    const int n = NumberOf(message.body);
-    if (n < 0) continue;
-    ++ledger->concurrent[n];
-    failed = failed || IsPoison(n);
-  }
-  ledger->changed.notify_all();
-  return failed ? client::ConcurrentResult::kReconsumeLater : client::ConcurrentResult::kSuccess;
-}
 
 class Quickstart {
  public:
@@ -325,41 +230,6 @@ class Quickstart {
     return Status::Ok();
   }
 
-  // Everything in `topic`, in queue order, as bodies per queue.
-  Result<std::map<int, std::vector<std::string>>> ReadTopic(const std::string& topic,
-                                                            const std::string& address) {
-    Result<std::vector<client::MessageQueue>> queues = reader_->Queues(topic);
-    if (!queues.ok()) return queues.status();
-    std::map<int, std::vector<std::string>> bodies;
-    for (const client::MessageQueue& queue : *queues) {
-      Result<std::int64_t> offset = reader_->MinOffset(queue);
-      Result<std::int64_t> max = reader_->MaxOffset(queue);
-      if (!offset.ok()) return offset.status();
-      if (!max.ok()) return max.status();
-      const auto end = SteadyClock::now() + seconds(30);
-      while (*offset < *max) {
-        Result<client::PullResult> pulled =
-            address.empty() ? reader_->Pull(queue, "*", *offset, 256)
-                            : reader_->PullFrom(address, queue, "*", *offset, 256);
-        if (SteadyClock::now() > end) {
-          return Status::TimedOut("queue " + std::to_string(queue.queue_id) + " of " + topic +
-                                  " cannot be read to " + std::to_string(*max) +
-                                  (pulled.ok() ? "" : ": " + pulled.status().ToString()));
-        }
-        if (!pulled.ok() || pulled->status != client::PullStatus::kFound) continue;
-        for (const client::ReceivedMessage& message : pulled->messages) {
-          if (message.queue_offset != *offset + (&message - pulled->messages.data())) {
-            return Status::Corruption("gap in queue " + std::to_string(queue.queue_id) + " at " +
-                                      std::to_string(message.queue_offset));
-          }
-          bodies[queue.queue_id].push_back(message.body);
-        }
-        *offset = pulled->next_begin_offset;
-      }
-    }
-    return bodies;
-  }
-
   Status ReadDeadLetters() {
     client::PullConsumerOptions options;
     options.client = ClientOf("quickstart-reader");
@@ -368,7 +238,7 @@ class Quickstart {
     const auto end = SteadyClock::now() + seconds(30);
     Result<std::map<int, std::vector<std::string>>> dead = Status::NotFound("not read yet");
     while (SteadyClock::now() < end) {
-      dead = ReadTopic(std::string("%DLQ%") + kConcurrentGroup, "");
+      dead = ReadTopic(reader_.get(), std::string("%DLQ%") + kConcurrentGroup, "");
       if (!dead.ok()) continue;
       dead_.clear();
       for (const auto& [queue, bodies] : *dead)
@@ -386,7 +256,7 @@ class Quickstart {
   Status ReadBack() {
     for (const LocalBroker& broker : cluster_->brokers()) {
       Result<std::map<int, std::vector<std::string>>> stored =
-          ReadTopic(kTopic, broker.client_address);
+          ReadTopic(reader_.get(), kTopic, broker.client_address);
       if (!stored.ok()) return stored.status();
       std::set<int> seen;
       std::size_t records = 0;
