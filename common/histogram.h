@@ -40,7 +40,7 @@ class Histogram {
   }
 
  private:
-  static constexpr std::size_t kSubBits = 6;
+  static constexpr std::size_t kSubBits = 7;
   static std::size_t BucketOf(std::uint64_t value) {
     const std::uint64_t v = std::min(value, std::uint64_t{1} << 32);
     if (v < (1u << kSubBits)) return static_cast<std::size_t>(v);
