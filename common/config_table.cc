@@ -190,6 +190,15 @@ const KeyOptions* ConfigTableBase::FindOptions(const std::string& key) const {
   return row == nullptr ? nullptr : &row->options;
 }
 
+std::string ConfigTableBase::SpellingIn(const Properties& properties,
+                                        const std::string& key) const {
+  if (properties.Find(key) != nullptr) return key;
+  for (const auto& [spelling, alias] : aliases_) {
+    if (alias.key == key && properties.Find(spelling) != nullptr) return spelling;
+  }
+  return key;
+}
+
 std::string ConfigTableBase::Nearest(const std::string& key) const {
   const std::string wanted = Lower(key);
   std::string nearest;

@@ -110,6 +110,8 @@ class ConfigTableBase {
   bool IsKnown(const std::string& key) const;  // a key, an alias or a key without effect
   // null: no such key (aliases and keys without effect have no options).
   const KeyOptions* FindOptions(const std::string& key) const;
+  // As the file spells `key`: itself, or an alias of it; itself too when neither is given.
+  std::string SpellingIn(const Properties& properties, const std::string& key) const;
   // "" when nothing known is near.
   std::string Nearest(const std::string& key) const;
 

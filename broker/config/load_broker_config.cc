@@ -61,9 +61,10 @@ class Loader {
   // A fault that no single value's check could see.
   void Fault(const std::string& key, const std::string& what) {
     std::string where = source_.file;
-    const auto* entry = properties_.Find(key);
+    const std::string spelling = BrokerConfigTable().SpellingIn(properties_, key);
+    const auto* entry = properties_.Find(spelling);
     if (entry != nullptr && entry->line > 0) where += ":" + std::to_string(entry->line);
-    loaded_.faults.push_back((where.empty() ? "" : where + ": ") + key + ": " + what);
+    loaded_.faults.push_back((where.empty() ? "" : where + ": ") + spelling + ": " + what);
   }
   bool Given(const std::string& key) const { return properties_.Find(key) != nullptr; }
 

@@ -142,6 +142,14 @@ TEST(BrokerConfigFiles, APreferredLeaderThatIsNoMemberIsAWarning) {
   EXPECT_THAT(Joined(stranger.warnings), HasSubstr("\"n9\" is not one of dLegerPeers"));
 }
 
+TEST(BrokerConfigFiles, AFaultOfSeveralKeysNamesTheLineAndTheSpellingOfTheFile) {
+  for (const std::string key : {"dLegerSelfId", "dLedgerSelfId"}) {
+    const auto loaded =
+        LoadText("enableDLegerCommitLog=true\n\ndLedgerPeers=n0-127.0.0.1:40911\n" + key + "=n9\n");
+    EXPECT_THAT(Joined(loaded.faults), HasSubstr(":4: " + key + ": \"n9\" is not one of"));
+  }
+}
+
 constexpr const char* kSevenKeys =
     "brokerClusterName=DefaultCluster\n"
     "brokerName=RaftBroker\n"
