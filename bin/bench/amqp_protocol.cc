@@ -14,7 +14,7 @@ constexpr std::uint8_t kBodyFrame = 3;
 constexpr char kFrameEnd = '\xCE';
 constexpr std::size_t kFrameOverhead = 8;
 constexpr std::size_t kFrameMax = 131072;  // RabbitMQ's own default
-constexpr int kPatienceMs = 10000;
+constexpr int kAnswerWaitMs = 10000;
 constexpr std::uint64_t kAckEvery = 500;
 constexpr std::uint16_t kPrefetch = 2000;
 
@@ -109,7 +109,7 @@ Result<std::string> Ask(Stream* stream, std::uint32_t wanted) {
     const Result<bool> got = NextFrame(stream, &frame);
     if (!got.ok()) return got.status();
     if (!*got) {
-      TRIAD_RETURN_IF_ERROR(stream->WaitForInput(kPatienceMs));
+      TRIAD_RETURN_IF_ERROR(stream->WaitForInput(kAnswerWaitMs));
       continue;
     }
     if (frame.method() == wanted) return std::string(frame.payload.substr(4));
@@ -123,7 +123,7 @@ Status AskMethod(Stream* stream, std::uint32_t method, std::string_view argument
 }
 
 // A connection with channel 1 open.
-Status Connect(const std::string& address, Stream* stream) {
+Status ConnectToRabbit(const std::string& address, Stream* stream) {
   TRIAD_RETURN_IF_ERROR(stream->Connect(address));
   stream->out() += std::string_view("AMQP\0\0\x09\x01", 8);
   TRIAD_RETURN_IF_ERROR(Ask(stream, kStart).status());
@@ -160,7 +160,7 @@ std::string PublishFrames(const std::string& queue, std::size_t size) {
 
 Status MakeQuorumQueue(const std::string& address, const std::string& queue) {
   Stream stream;
-  TRIAD_RETURN_IF_ERROR(Connect(address, &stream));
+  TRIAD_RETURN_IF_ERROR(ConnectToRabbit(address, &stream));
   const std::string name = std::string(2, '\0') + Short(queue);
   TRIAD_RETURN_IF_ERROR(
       AskMethod(&stream, kQueueDelete, name + std::string(1, '\0'), kQueueDeleteOk));
@@ -179,7 +179,7 @@ AmqpPublish::AmqpPublish(std::string address, const std::string& queue, std::siz
 
 Status AmqpPublish::Open(std::size_t /*i*/, Stream* stream) {
   if (stream->is_open()) return Status::Ok();
-  TRIAD_RETURN_IF_ERROR(Connect(address_, stream));
+  TRIAD_RETURN_IF_ERROR(ConnectToRabbit(address_, stream));
   first_ = next_;
   lowest_ = 1;
   confirmed_.assign(1, true);  // tag 0 is none
@@ -219,7 +219,7 @@ AmqpDrain::AmqpDrain(std::string address, std::string queue)
     : address_(std::move(address)), queue_(std::move(queue)) {}
 
 Status AmqpDrain::Open(Stream* stream) {
-  TRIAD_RETURN_IF_ERROR(Connect(address_, stream));
+  TRIAD_RETURN_IF_ERROR(ConnectToRabbit(address_, stream));
   std::string qos;
   AppendBe32(&qos, 0);
   AppendBe16(&qos, kPrefetch);

@@ -40,7 +40,7 @@ Result<int> NextOperation(Stream* stream, NatsMessage* message) {
   return 2;
 }
 
-Status Connect(const std::string& address, Stream* stream) {
+Status ConnectToNats(const std::string& address, Stream* stream) {
   TRIAD_RETURN_IF_ERROR(stream->Connect(address));
   stream->out() += kConnect;
   return stream->Flush();
@@ -52,7 +52,7 @@ NatsPublish::NatsPublish(std::string address, std::string subject, std::size_t s
     : address_(std::move(address)), subject_(std::move(subject)), body_(size, 'n') {}
 
 Status NatsPublish::Open(std::size_t /*i*/, Stream* stream) {
-  return stream->is_open() ? Status::Ok() : Connect(address_, stream);
+  return stream->is_open() ? Status::Ok() : ConnectToNats(address_, stream);
 }
 
 void NatsPublish::Append(std::uint64_t request, Nanos /*now*/, std::string* out) {
@@ -87,7 +87,7 @@ void NatsDrain::Ask(std::string* out) {
 }
 
 Status NatsDrain::Open(Stream* stream) {
-  TRIAD_RETURN_IF_ERROR(Connect(address_, stream));
+  TRIAD_RETURN_IF_ERROR(ConnectToNats(address_, stream));
   Ask(&stream->out());
   Ask(&stream->out());
   return Status::Ok();

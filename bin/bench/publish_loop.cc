@@ -11,14 +11,13 @@
 namespace triad::bench {
 namespace {
 
-constexpr Nanos kSecond = 1'000'000'000;
 constexpr Nanos kDrain = 10 * kSecond;          // for the last answers
 constexpr Nanos kReopenPause = kSecond / 10;    // after a failure
 constexpr std::uint64_t kRequestsPerLook = 64;  // between two looks at the sockets
 
-class Loop : public AnswerSink {
+class PublishRun : public AnswerSink {
  public:
-  Loop(PublishProtocol* protocol, const PublishOptions& options)
+  PublishRun(PublishProtocol* protocol, const PublishOptions& options)
       : protocol_(*protocol),
         options_(options),
         streams_(protocol->connections()),
@@ -215,7 +214,7 @@ class Loop : public AnswerSink {
 }  // namespace
 
 Result<PublishOutcome> RunPublishLoop(PublishProtocol* protocol, const PublishOptions& options) {
-  return Loop(protocol, options).Run();
+  return PublishRun(protocol, options).Run();
 }
 
 }  // namespace triad::bench

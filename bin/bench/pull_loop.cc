@@ -15,7 +15,6 @@
 namespace triad::bench {
 namespace {
 
-constexpr Nanos kSecond = 1'000'000'000;
 constexpr Nanos kRetryPause = kSecond / 10;
 constexpr std::int64_t kOffsetPlace = 1111111111111111111;  // 19 digits
 constexpr std::size_t kOffsetDigits = 19;
@@ -43,9 +42,9 @@ struct Reader {
   bool is_done = false;
 };
 
-class Loop {
+class PullRun {
  public:
-  Loop(Lanes* lanes, const PullOptions& options)
+  PullRun(Lanes* lanes, const PullOptions& options)
       : lanes_(*lanes), options_(options), shows_(options.shows_progress && ::isatty(2) != 0) {}
 
   Result<PullOutcome> Run() {
@@ -284,7 +283,7 @@ Result<std::uint64_t> WalkMessages(std::string_view body,
 }
 
 Result<PullOutcome> RunPullLoop(Lanes* lanes, const PullOptions& options) {
-  return Loop(lanes, options).Run();
+  return PullRun(lanes, options).Run();
 }
 
 }  // namespace triad::bench

@@ -15,6 +15,7 @@
 namespace triad::bench {
 
 using Nanos = std::int64_t;
+inline constexpr Nanos kSecond = 1'000'000'000;
 
 class Schedule {
  public:

@@ -15,8 +15,6 @@
 namespace triad::bench {
 namespace {
 
-constexpr Nanos kSecond = 1'000'000'000;
-
 TEST(Schedule, AClosedLoopKeepsAWindowAndCountsFromTheSend) {
   const Schedule schedule(64, 0, 5 * kSecond);
   EXPECT_EQ(schedule.Allowed(0, 0), 64u);
