@@ -1,0 +1,34 @@
+"""What machine this is, for the document."""
+
+import os
+import platform
+import subprocess
+import time
+
+
+def first(path, key):
+    try:
+        with open(path) as file:
+            for line in file:
+                if line.startswith(key):
+                    return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return "unknown"
+
+
+def output(*command):
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=20).stdout.strip()
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+
+
+def describe(root, directory):
+    return {"cpu": first("/proc/cpuinfo", "model name"), "cores": os.cpu_count(),
+            "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
+            "kernel": platform.release(),
+            "file_system": output("stat", "-f", "-c", "%T", directory) or "unknown",
+            "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+            "commit": output("git", "-C", root, "rev-parse", "--short", "HEAD") or "unknown",
+            "load_before": os.getloadavg()[0]}
