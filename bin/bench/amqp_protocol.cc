@@ -14,6 +14,7 @@ constexpr std::uint8_t kBodyFrame = 3;
 constexpr char kFrameEnd = '\xCE';
 constexpr std::size_t kFrameOverhead = 8;
 constexpr std::size_t kFrameMax = 131072;  // RabbitMQ's own default
+constexpr std::uint16_t kChannelMax = 2047;  // RabbitMQ's own default; 0 is refused
 constexpr int kAnswerWaitMs = 10000;
 constexpr std::uint64_t kAckEvery = 500;
 constexpr std::uint16_t kPrefetch = 2000;
@@ -131,7 +132,7 @@ Status ConnectToRabbit(const std::string& address, Stream* stream) {
       Long("") + Short("PLAIN") + Long(std::string_view("\0guest\0guest", 12)) + Short("en_US");
   TRIAD_RETURN_IF_ERROR(AskMethod(stream, kStartOk, login, kTune));
   std::string tune;
-  AppendBe16(&tune, 0);
+  AppendBe16(&tune, kChannelMax);
   AppendBe32(&tune, kFrameMax);
   AppendBe16(&tune, 0);  // no heartbeats
   AppendMethod(kTuneOk, tune, &stream->out());

@@ -49,14 +49,14 @@ def run_system(kind, where, loads, seconds, number, result):
     mine = {name: load for name, load in loads.items() if kind.name in load["systems"]}
     shared = {name: load for name, load in mine.items() if "special" not in load}
     if shared:
+        system = kind(where)
         try:
-            system = kind(where)
-        except Fault as fault:
-            result["faults"].append("round %d: %s" % (number + 1, fault))
-            return
-        try:
+            system.start()
             for name, load in shared.items():
                 run_load(system, name, load, seconds, number, result)
+        except Fault as fault:
+            result["faults"].append("round %d: %s" % (number + 1, fault))
+            print("fault: %s" % fault, flush=True)
         finally:
             system.stop()
     for name, load in mine.items():

@@ -30,6 +30,11 @@ class Group:
 
     def __enter__(self):
         self.system = self.kind(self.where, **self.changes)
+        try:
+            self.system.start()
+        except BaseException:
+            self.system.stop()
+            raise
         return self.system
 
     def __exit__(self, *_):
@@ -173,16 +178,16 @@ def against(now, healthy):
 class OnSlowDisk(systems.Triad):
     """Peer 2 keeps its store on a file system whose syncs can be made slower."""
 
-    def __init__(self, where, **changes):
-        base = where.fresh("slow-disk")
+    def start(self):
+        base = self.where.fresh("slow-disk")
         self.mount = base + "/mount"
         self.control = self.mount + "/.crashfs"
         for name in ("backing", "mount"):
             os.makedirs("%s/%s" % (base, name))
-        self.disk = Process([where.program("triad-crashfs"), base + "/backing", self.mount],
+        self.disk = Process([self.where.program("triad-crashfs"), base + "/backing", self.mount],
                             base + "/crashfs.log")
         wait_until("crashfs", 20, lambda: os.path.exists(self.control), [self.disk])
-        super().__init__(where, **changes)
+        super().start()
 
     def store(self, i):
         return self.mount + "/store" if i == 2 else super().store(i)

@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 
-from processes import Fault, Process, free_port, memory_mib, wait_until
+from processes import Fault, Process, free_port, is_free, memory_mib, wait_until
 
 START_SECONDS = 120
 
@@ -49,6 +49,9 @@ class System:
         self.where = where
         self.nodes, self.others = [], []
         self.directory = where.fresh(self.name)
+
+    def start(self):
+        """Until it can be loaded. stop() also after a Fault."""
 
     @classmethod
     def unavailable(cls, _where):
@@ -96,18 +99,21 @@ class Remoting(System):
 
     def __init__(self, where, **changes):
         super().__init__(where)
+        self.changes = changes
+        self.namesrv, self.configs = None, []
+
+    def start(self):
         self.namesrv = "127.0.0.1:%d" % free_port()
         path = self.write("namesrv.conf", {"listenPort": self.namesrv.split(":")[1],
                                            "kvConfigPath": self.directory + "/kvConfig.json"})
         self.others.append(Process(self.command("namesrv", path), self.directory + "/namesrv.log"))
         ports = [free_port((-2, 0, 1)) for _ in range(3)]
         peers = ";".join("n%d-127.0.0.1:%d" % (i, free_port()) for i in range(3))
-        self.configs = []
         for i, port in enumerate(ports):
             keys = {"brokerClusterName": "Compare", "brokerName": "compare", "brokerIP1": "127.0.0.1",
                     "listenPort": port, "namesrvAddr": self.namesrv, "storePathRootDir": self.store(i),
                     "enableDLegerCommitLog": "true", "dLegerGroup": "compare", "dLegerPeers": peers,
-                    "dLegerSelfId": "n%d" % i, **self.extra, **changes}
+                    "dLegerSelfId": "n%d" % i, **self.extra, **self.changes}
             self.configs.append(self.write("n%d.conf" % i, keys))
             self.nodes.append(self.start_node(i))
         self.prepare("Warm")
@@ -218,8 +224,7 @@ class Nats(System):
             return None
         return "package nats-server is not installed (bin/setup --compare installs it)"
 
-    def __init__(self, where):
-        super().__init__(where)
+    def start(self):
         self.ports = [free_port() for _ in range(3)]
         routes = [free_port() for _ in range(3)]
         for i in range(3):
@@ -283,8 +288,7 @@ class RabbitMq(System):
         found = sorted(d for d in (os.listdir(base) if os.path.isdir(base) else []) if d.startswith("rabbitmq_server"))
         return "%s/%s/sbin" % (base, found[-1]) if found else None
 
-    def __init__(self, where):
-        super().__init__(where)
+    def start(self):
         self.ports = [free_port((0, 1000)) for _ in range(3)]
         self.epmd_port = str(free_port())
         with open(self.directory + "/.erlang.cookie", "w") as file:
@@ -294,6 +298,7 @@ class RabbitMq(System):
             file.write("[].\n")
         self.others.append(Process(["epmd", "-port", self.epmd_port, "-address", "127.0.0.1"],
                                    self.directory + "/epmd.log"))
+        wait_until("epmd", START_SECONDS, lambda: not is_free(int(self.epmd_port)), self.others)
         for i in range(3):
             self.nodes.append(Process([self.programs() + "/rabbitmq-server"], "%s/r%d.log" % (self.directory, i),
                                       self.environment(i)))
