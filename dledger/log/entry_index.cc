@@ -179,6 +179,16 @@ Membership EntryIndex::MembershipBefore(LogIndex index) const {
   return outline_.MembershipBefore(index);
 }
 
+std::optional<Term> EntryIndex::TermAt(LogIndex index) const {
+  const std::lock_guard hold(mutex_);
+  const std::vector<TermRun>& runs = outline_.term_runs;
+  if (index < outline_.base.tail.next_index || index >= outline_.tail.next_index) return {};
+  const auto behind = std::partition_point(
+      runs.begin(), runs.end(), [index](const TermRun& run) { return run.first <= index; });
+  if (behind == runs.begin()) return {};
+  return std::prev(behind)->term;
+}
+
 std::vector<SegmentFacts> EntryIndex::Segments() const {
   const std::lock_guard hold(mutex_);
   std::vector<SegmentFacts> segments;

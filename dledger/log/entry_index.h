@@ -86,7 +86,8 @@ class EntryIndex {
   PhysicalOffset last_position() const;
   StoreBase base() const;
   Membership MembershipBefore(LogIndex index) const;
-  std::vector<SegmentFacts> Segments() const;  // ascending
+  std::optional<Term> TermAt(LogIndex index) const;  // nothing outside the log
+  std::vector<SegmentFacts> Segments() const;        // ascending
   // What became durable since `mark`, for a checkpoint; the whole when entries left since. Moves
   // the mark. Nothing when there is no news.
   struct CheckpointMark {

@@ -142,6 +142,7 @@ Status FileLogStore::Start(RecoveredStore store) {
     }
   }
   index_.Reset(std::move(store.outline), files_.segments);
+  ReserveBegin(fs_, options_.dir);
   TRIAD_RETURN_IF_ERROR(
       preparer_.Start(current_, live_tail_.position, std::move(store.next), !untrusted_remains_));
   const Status prepared = preparer_.Prepare(options_.first_prepare_bytes);
@@ -324,6 +325,7 @@ Status FileLogStore::Restart(const StoreBase& base) {
   hint_floor_ = synced_;
   untrusted_remains_ = false;
   is_damaged_ = false;
+  ReserveBegin(fs_, options_.dir);
   current_ = files_.segments.at(base.tail.segment_base);
   return preparer_.Start(current_, base.tail.position, nullptr, true);
 }
@@ -345,9 +347,11 @@ Result<StoreBase> FileLogStore::BaseAt(const SegmentFacts& segment) {
   const StoreBase begin = index_.base();
   if (segment.first == begin.tail.next_index) return begin;
   const Result<std::vector<EntryRef>> last = ReadRange(segment.first - 1, segment.first, 1);
-  if (!last.ok()) return last.status();
-  StoreBase base{.tail = TailAfter(*last->front()),
-                 .membership = index_.MembershipBefore(segment.first)};
+  // What cannot be read any more its successor still knows.
+  const Result<LogTail> tail =
+      last.ok() ? Result<LogTail>(TailAfter(*last->front())) : raw_.TailBefore(segment);
+  if (!tail.ok()) return last.status();
+  StoreBase base{.tail = *tail, .membership = index_.MembershipBefore(segment.first)};
   base.tail.position = segment.base;
   base.tail.segment_base = segment.base;
   return base;
@@ -375,9 +379,12 @@ Result<std::size_t> FileLogStore::DropBefore(LogIndex keep_from) {
     // One at a time: the disk thread may wait to roll.
     const std::lock_guard hold(segments_mutex_);
     if (files_.segments.contains(segments[i].base)) continue;  // of a log that began anew
-    TRIAD_RETURN_IF_ERROR(fs_.Remove(options_.dir + "/" + SegmentName(segments[i].base)));
+    const Status removed = fs_.Remove(options_.dir + "/" + SegmentName(segments[i].base));
+    // A log that began anew took it along.
+    if (!removed.ok() && removed.code() != StatusCode::kNotFound) return removed;
   }
   TRIAD_RETURN_IF_ERROR(fs_.SyncDir(options_.dir));
+  ReserveBegin(fs_, options_.dir);
   return count;
 }
 

@@ -168,6 +168,61 @@ Result<PhysicalOffset> RawLog::EndOf(LogIndex index) const {
   return at;
 }
 
+std::optional<EntryHeader> RawLog::HeaderOf(LogIndex index) const {
+  const std::optional<EntryIndex::Block> block = index_.BlockOf(index);
+  if (!block) return std::nullopt;
+  const Result<std::string> bytes =
+      ReadWhole(*block->file, block->begin, static_cast<std::size_t>(block->end - block->begin));
+  if (!bytes.ok()) return std::nullopt;
+  std::string_view rest = *bytes;
+  PhysicalOffset at = block->begin;
+  for (LogIndex i = block->first;; ++i) {
+    const Result<EntryHeader> header = DecodeHeader(rest);
+    if (!header.ok() || header->index != i || header->position != at) return std::nullopt;
+    if (i == index) return *header;
+    if (header->total_bytes > rest.size()) return std::nullopt;
+    rest.remove_prefix(header->total_bytes);
+    at += header->total_bytes;
+  }
+}
+
+Result<LogTail> RawLog::TailBefore(const SegmentFacts& segment) const {
+  const std::optional<EntryHeader> next = HeaderOf(segment.first);
+  const std::optional<Term> term = index_.TermAt(segment.first - 1);
+  if (!next || !term) return NotInLog(segment.base);
+  LogTail tail;
+  tail.next_index = segment.first;
+  tail.position = segment.base;
+  tail.segment_base = segment.base;
+  tail.header_crc = next->previous_crc;
+  tail.last_term = *term;
+  tail.last_store_time_ms = next->store_time_ms;
+  return tail;
+}
+
+// What this peer still knows of the entry, and of those beside it in other blocks.
+Status RawLog::CheckKnown(const Entry& entry, std::uint32_t previous_crc) const {
+  const auto other = [](const char* what) { return Status::InvalidArgument(what); };
+  if (index_.TermAt(entry.index) != entry.term) return other("this log has another term there");
+  const std::optional<EntryHeader> here = HeaderOf(entry.index);
+  if (here && here->header_crc != entry.header_crc) {
+    return other("another entry's whole header stands there");
+  }
+  const LogTail base = index_.base().tail;
+  const LogTail tail = index_.tail();
+  const std::optional<EntryHeader> before = HeaderOf(entry.index - 1);
+  if ((entry.index == base.next_index && previous_crc != base.header_crc) ||
+      (before && previous_crc != before->header_crc)) {
+    return other("the entry before it has another header CRC");
+  }
+  const std::optional<EntryHeader> behind = HeaderOf(entry.index + 1);
+  if ((entry.index + 1 == tail.next_index && tail.header_crc != entry.header_crc) ||
+      (behind && behind->previous_crc != entry.header_crc)) {
+    return other("the entry behind it is another one's successor");
+  }
+  return Status::Ok();
+}
+
 Status RawLog::CheckNeighbours(const EntryIndex::Block& block, const Entry& entry) const {
   const Result<std::string> bytes =
       ReadWhole(*block.file, block.begin, static_cast<std::size_t>(block.end - block.begin));
@@ -176,6 +231,7 @@ Status RawLog::CheckNeighbours(const EntryIndex::Block& block, const Entry& entr
   const auto offset = [&](PhysicalOffset at) { return static_cast<std::size_t>(at - block.begin); };
   const Result<EntryHeader> own = DecodeHeader(entry.bytes);
   if (!own.ok()) return own.status();
+  TRIAD_RETURN_IF_ERROR(CheckKnown(entry, own->previous_crc));
   // Before it: as far as headers can be read.
   LogIndex index = block.first;
   PhysicalOffset at = block.begin;

@@ -53,15 +53,24 @@ class RawLog {
   // Behind the entry `index`, or (its surroundings cannot be read) less.
   Result<PhysicalOffset> EndOf(LogIndex index) const;
 
+  // Where the entry before a segment ends, as the segment's first header and the outline have it.
+  // Errors: kNotFound.
+  Result<LogTail> TailBefore(const SegmentFacts& segment) const;
+
   // One whole and checked entry, and nothing behind it. Errors: kCorruption.
   static Result<EntryRef> Parse(std::string_view bytes);
-  // Disk thread: writes `entry` over what stands at its position, synced and read back. The
-  // neighbours' chain must fit it. Errors: kInvalidArgument (it does not belong there), kIoError.
+  // Disk thread: writes `entry` over what stands at its position, synced and read back. All
+  // that this peer still knows must fit it: its term, its header, the neighbours' chain. Only for
+  // committed entries; the caller sees to that. Errors: kInvalidArgument (it does not belong
+  // there), kIoError.
   Status Replace(const EntryRef& entry);
 
  private:
   using Take = std::function<void(PhysicalOffset at, std::string_view bytes)>;
   Status ForEachPiece(PhysicalOffset from, PhysicalOffset to, const Take& take) const;
+  // Nothing when headers cannot be read up to there.
+  std::optional<EntryHeader> HeaderOf(LogIndex index) const;
+  Status CheckKnown(const Entry& entry, std::uint32_t previous_crc) const;
   Status CheckNeighbours(const EntryIndex::Block& block, const Entry& entry) const;
 
   const EntryIndex& index_;

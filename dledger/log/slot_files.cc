@@ -73,7 +73,11 @@ Result<std::unique_ptr<VoteFile>> VoteFile::Open(FileSystem& fs, const std::stri
   if (!file.ok()) return file.status();
   std::unique_ptr<VoteFile> vote(new VoteFile(std::move(file).value()));
   TRIAD_RETURN_IF_ERROR(vote->slots_.Load());
-  if (vote->slots_.valid()) vote->record_ = DecodeVote(vote->slots_.content());
+  if (!vote->slots_.valid()) return vote;
+  vote->record_ = DecodeVote(vote->slots_.content());
+  // The next record goes over the other slot: this one must be durable by then, not only read.
+  TRIAD_RETURN_IF_ERROR(vote->slots_.Repeat());
+  TRIAD_RETURN_IF_ERROR(vote->file_->SyncAll());
   return vote;
 }
 
@@ -84,6 +88,7 @@ Status VoteFile::Save(const VoteRecord& record) {
   }
   TRIAD_RETURN_IF_ERROR(slots_.Write(content));
   TRIAD_RETURN_IF_ERROR(file_->SyncAll());
+  TRIAD_RETURN_IF_ERROR(slots_.Mirror());
   record_ = record;
   return {};
 }

@@ -52,22 +52,23 @@ Status SlotPair::Load() {
   return {};
 }
 
+Status SlotPair::WriteTo(std::size_t slot) {
+  std::array<char, kSlotBytes> bytes{};
+  StoreBe32(bytes.data(), kSlotMagic);
+  StoreBe16(bytes.data() + kAtLength, static_cast<std::uint16_t>(content_.size()));
+  StoreBe64(bytes.data() + kAtSequence, sequence_);
+  content_.copy(bytes.data() + kAtContent, content_.size());
+  StoreBe32(bytes.data() + kAtCrc, Crc32c(std::string_view(bytes.data(), kAtCrc)));
+  return file_->Write(offset_ + slot * kSlotStride, std::string_view(bytes.data(), bytes.size()));
+}
+
 Status SlotPair::Write(std::string_view content) {
   CHECK_LE(content.size(), kSlotContentMax);
-  std::array<char, kSlotBytes> slot{};
-  StoreBe32(slot.data(), kSlotMagic);
-  StoreBe16(slot.data() + kAtLength, static_cast<std::uint16_t>(content.size()));
-  StoreBe64(slot.data() + kAtSequence, sequence_ + 1);
-  content.copy(slot.data() + kAtContent, content.size());
-  StoreBe32(slot.data() + kAtCrc, Crc32c(std::string_view(slot.data(), kAtCrc)));
-  const std::size_t target = 1 - current_;
-  TRIAD_RETURN_IF_ERROR(
-      file_->Write(offset_ + target * kSlotStride, std::string_view(slot.data(), slot.size())));
-  valid_ = true;
-  current_ = target;
-  ++sequence_;
   content_.assign(content);
-  return {};
+  ++sequence_;
+  current_ = 1 - current_;
+  valid_ = true;
+  return WriteTo(current_);
 }
 
 Status SlotPair::Clear() {

@@ -34,10 +34,18 @@ class SlotPair {
 
   // Writes over the older slot. Not synced. content.size() <= kSlotContentMax.
   Status Write(std::string_view content);
+  // The content once more, where it stands: the same bytes, so that no crash can take them. What
+  // was read after a start may not have been durable.
+  Status Repeat() { return WriteTo(current_); }
+  // The same record over the older slot too: a sector that rots then brings back nothing old. Only
+  // when the content is durable; the next Write goes there again. Not synced.
+  Status Mirror() { return WriteTo(1 - current_); }
   // Zeros over both slots: neither is valid then. Not synced. Also what a new file begins with.
   Status Clear();
 
  private:
+  Status WriteTo(std::size_t slot);
+
   File* const file_;
   const std::uint64_t offset_;
   bool valid_ = false;

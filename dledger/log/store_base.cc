@@ -1,5 +1,8 @@
 #include "dledger/log/store_base.h"
 
+#include <glog/logging.h>
+
+#include <memory>
 #include <utility>
 
 #include "common/crc32c.h"
@@ -11,9 +14,14 @@ namespace {
 
 constexpr std::uint32_t kBaseMagic = 0x54524442;  // "TRDB"
 constexpr std::uint32_t kBaseVersion = 1;
+constexpr std::size_t kSpareBytes = 64u << 10;  // more than the largest record
 
 std::string PathIn(const std::string& dir) {
   return dir + "/begin";
+}
+
+std::string SparePathIn(const std::string& dir) {
+  return dir + "/begin.spare";
 }
 
 }  // namespace
@@ -77,8 +85,38 @@ Result<BeginRecord> ReadBegin(FileSystem& fs, const std::string& dir) {
   return std::move(*record);
 }
 
+namespace {
+
+Status Reserve(FileSystem& fs, const std::string& dir) {
+  Result<std::unique_ptr<File>> file = fs.Open(SparePathIn(dir), OpenFlags{.create = true});
+  if (!file.ok()) return file.status();
+  const Result<std::uint64_t> size = (*file)->Size();
+  if (!size.ok()) return size.status();
+  if (*size >= kSpareBytes) return {};
+  TRIAD_RETURN_IF_ERROR((*file)->Write(0, std::string(kSpareBytes, '\0')));
+  return (*file)->SyncAll();
+}
+
+}  // namespace
+
+void ReserveBegin(FileSystem& fs, const std::string& dir) {
+  const Status reserved = Reserve(fs, dir);
+  LOG_IF(WARNING, !reserved.ok()) << dir << ": no room is kept for dropping old segments when the "
+                                  << "disk is full: " << reserved;
+}
+
 Status WriteBegin(FileSystem& fs, const std::string& dir, const BeginRecord& record) {
-  return WriteFileAtomically(fs, PathIn(dir), EncodeBegin(record));
+  const std::string bytes = EncodeBegin(record);
+  CHECK_LE(bytes.size(), kSpareBytes);
+  {
+    Result<std::unique_ptr<File>> file = fs.Open(SparePathIn(dir), OpenFlags{.create = true});
+    if (!file.ok()) return file.status();
+    TRIAD_RETURN_IF_ERROR((*file)->Write(0, bytes));
+    TRIAD_RETURN_IF_ERROR((*file)->Truncate(bytes.size()));
+    TRIAD_RETURN_IF_ERROR((*file)->SyncAll());
+  }
+  TRIAD_RETURN_IF_ERROR(fs.Rename(SparePathIn(dir), PathIn(dir)));
+  return fs.SyncDir(dir);
 }
 
 }  // namespace triad::dledger

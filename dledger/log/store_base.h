@@ -1,6 +1,6 @@
 // StoreBase: where the log on this disk begins, and what stood there: the `begin` file.
 //
-// Absent: the log begins at index 1. Written whole (temporary file, rename, directory synced)
+// Absent: the log begins at index 1. Written whole (a reserved file, rename, directory synced)
 // BEFORE anything in front of it is removed, so that a start after a crash finishes the removal.
 // `fresh`: a snapshot was installed; no segment that is there belongs to this log, a start removes
 // them all. Source: architecture.md §3, "Retention and snapshots".
@@ -39,5 +39,8 @@ std::optional<BeginRecord> DecodeBegin(std::string_view bytes);
 // kNotFound: nothing was ever dropped. kCorruption: it is there and damaged.
 Result<BeginRecord> ReadBegin(FileSystem& fs, const std::string& dir);
 Status WriteBegin(FileSystem& fs, const std::string& dir, const BeginRecord& record);
+// Room for the next WriteBegin, which then succeeds on a full disk, to make some. Says so when
+// there is none.
+void ReserveBegin(FileSystem& fs, const std::string& dir);
 
 }  // namespace triad::dledger

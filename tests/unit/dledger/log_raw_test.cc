@@ -126,6 +126,53 @@ TEST_F(RawLogTest, ARecordThatDoesNotBelongThereIsRefused) {
   EXPECT_EQ(store_->raw().Replace(shifted.entries.back()).code(), StatusCode::kInvalidArgument);
 }
 
+// A whole entry that the group never had at that place: every single thing that is known of it here
+// keeps it out.
+TEST_F(RawLogTest, AnEntryThatContradictsWhatIsKnownIsRefused) {
+  Open();
+  Write(model_.MakeMany(3, 60'000));  // alone in their blocks
+  const EntryRef& good = model_.entries[1];
+  const EntryRef& last = model_.entries[2];
+  const auto made = [&](Term term, char fill, std::uint32_t chain_mask) {
+    LogTail tail = TailAfter(*model_.entries[0]);
+    tail.header_crc ^= chain_mask;
+    RollIfNeeded(EntryBytes(60'000), model_.segment_bytes, &tail);
+    return MakeEntry(term, EntryType::kBatch, good->store_time_ms, std::string(60'000, fill),
+                     &tail);
+  };
+  const char fill = good->payload()[0];
+  struct Case {
+    const char* name;
+    EntryRef entry;
+    std::int64_t rot;  // of the entry that stands there
+    bool is_successor_rotten;
+  };
+  const Case cases[] = {
+      {"its own header is whole", made(Term(1), 'z', 0), 100, true},
+      {"its successor's chain", made(Term(1), 'z', 0), 10, false},
+      {"its predecessor's chain", made(Term(1), fill, 1), 10, true},
+      {"the terms of the log", made(Term(2), fill, 0), 10, true},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    RotAt(good->position + c.rot, good->segment_base);
+    if (c.is_successor_rotten) RotAt(last->position + 10, last->segment_base);
+    EXPECT_EQ(store_->raw().Replace(c.entry).code(), StatusCode::kInvalidArgument);
+    for (const EntryRef& entry : {good, last}) {
+      const Status repaired = store_->raw().Replace(entry);
+      EXPECT_TRUE(repaired.ok()) << repaired;
+    }
+  }
+  // The last one has no successor but the log's own end.
+  RotAt(last->position + 10, last->segment_base);
+  LogTail tail = TailAfter(*good);
+  RollIfNeeded(EntryBytes(60'000), model_.segment_bytes, &tail);
+  const EntryRef other =
+      MakeEntry(Term(1), EntryType::kBatch, last->store_time_ms, std::string(60'000, 'z'), &tail);
+  EXPECT_EQ(store_->raw().Replace(other).code(), StatusCode::kInvalidArgument);
+  EXPECT_TRUE(store_->raw().Replace(last).ok());
+}
+
 TEST_F(RawLogTest, SenselessRangesAreRefused) {
   Fill();
   EXPECT_EQ(store_->raw().Digest(PhysicalOffset(4), PhysicalOffset(16)).status().code(),

@@ -14,6 +14,15 @@ using sim::CrashMode;
 
 class LogRetention : public LogStoreFixture {
  protected:
+  void SetUpFresh() {
+    store_.reset();
+    const auto names = fs_.List(kLogDir);
+    for (std::size_t i = 0; names.ok() && i < names->size(); ++i) {
+      ASSERT_TRUE(fs_.Remove(std::string(kLogDir) + "/" + (*names)[i].name).ok());
+    }
+    model_ = ModelLog();
+    Open();
+  }
   // Entries of the model from `first` on, and nothing else, are in the store.
   void ExpectHoldsFrom(std::uint64_t first) {
     EXPECT_EQ(store_->recovered().first_index, LogIndex(first));
@@ -75,6 +84,58 @@ TEST_F(LogRetention, DropsWholeSegmentsAndFreesTheirFiles) {
   EXPECT_EQ(store_->ReadRange(LogIndex(1), LogIndex(2), 1).status().code(), StatusCode::kNotFound);
   EXPECT_EQ(store_->ReadAt(PhysicalOffset(0)).status().code(), StatusCode::kNotFound);
   EXPECT_EQ(store_->CachedAt(PhysicalOffset(0)), nullptr);
+}
+
+TEST_F(LogRetention, DropsOnADiskWithoutOneFreeByte) {
+  Open();
+  Write(model_.MakeMany(40, 500));
+  fs_.set_capacity(0);
+  for (int i = 0; i < 3; ++i) {
+    const LogIndex keep = store_->segments()[1].first;
+    const auto dropped = store_->DropBefore(keep);
+    ASSERT_TRUE(dropped.ok()) << dropped.status();
+    EXPECT_EQ(*dropped, 1u);
+    ExpectReadable(keep.value());
+    fs_.set_capacity(1 << 30);  // what it gave back
+    Open();
+    fs_.set_capacity(0);
+    EXPECT_EQ(store_->recovered().first_index, keep);
+  }
+}
+
+TEST_F(LogRetention, AFullDiskThatNothingWasReservedOnIsSaidAndNothingIsLost) {
+  Open();
+  Write(model_.MakeMany(40, 500));
+  ASSERT_TRUE(fs_.Remove(std::string(kLogDir) + "/begin.spare").ok());
+  fs_.set_capacity(0);
+  EXPECT_EQ(store_->DropBefore(store_->segments()[1].first).status().code(), StatusCode::kNoSpace);
+  ExpectReadable(1);
+}
+
+// The last entry of what goes, or the first of what stays, whatever part of it.
+TEST_F(LogRetention, RotBesideTheBorderDoesNotStopIt) {
+  options_.cache_bytes = 4096;
+  for (const bool is_last : {true, false}) {
+    for (const std::uint64_t inside : {std::uint64_t{10}, kEntryHeaderBytes + std::uint64_t{10}}) {
+      SCOPED_TRACE(std::to_string(is_last) + ", " + std::to_string(inside));
+      SetUpFresh();
+      Write(model_.MakeMany(40, 500));
+      const LogIndex keep = store_->segments()[2].first;
+      const EntryRef last = model_.entries[static_cast<std::size_t>(keep.value()) - 2];
+      const EntryRef first = model_.entries[static_cast<std::size_t>(keep.value()) - 1];
+      const EntryRef rotten = is_last ? last : first;
+      fs_.Rot(SegmentPath(rotten->segment_base.value()),
+              FileOffset(rotten->position, rotten->segment_base) + inside, 1);
+      const auto dropped = store_->DropBefore(keep);
+      ASSERT_TRUE(dropped.ok()) << dropped.status();
+      const LogTail tail = TailAfter(*last);
+      const LogTail base = store_->base().tail;
+      EXPECT_EQ(base.next_index, tail.next_index);
+      EXPECT_EQ(base.header_crc, tail.header_crc);
+      EXPECT_EQ(base.last_term, tail.last_term);
+      EXPECT_EQ(base.position, first->position);
+    }
+  }
 }
 
 TEST_F(LogRetention, NeverDropsTheSegmentWithTheEnd) {
