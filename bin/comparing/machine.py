@@ -28,7 +28,7 @@ def describe(root, directory):
     return {"cpu": first("/proc/cpuinfo", "model name"), "cores": os.cpu_count(),
             "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
             "kernel": platform.release(),
-            "file_system": output("stat", "-f", "-c", "%T", directory) or "unknown",
+            "file_system": (output("df", "--output=fstype", directory).split() or ["unknown"])[-1],
             "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
             "commit": output("git", "-C", root, "rev-parse", "--short", "HEAD") or "unknown",
             "load_before": os.getloadavg()[0]}
