@@ -135,6 +135,7 @@ struct Core::Parts {
   PeerId successor;  // of a transfer under way
   std::uint64_t transfer_context = 0;
   int transfer_ticks = 0;
+  int damaged_loads = 0;
   PreferredLeader preferred;
   struct PendingChange {
     std::uint64_t context;

@@ -134,6 +134,8 @@ void Core::Parts::OnDisconnected(const Disconnected& input) {
 
 void Core::Parts::OnMessage(const MessageIn& input) {
   if (input.from.empty() || input.from == config.self) return;
+  const Term term = std::visit([](const auto& m) { return m.term; }, input.message.body);
+  if (term > kTermMax) return;
   // Requests of strangers are taken: this peer may not have heard of them yet (4.2.2 works without
   // knowing its askers). Answers are not: nobody but members was asked.
   const bool is_known =

@@ -28,6 +28,7 @@ void Core::Parts::BecomeLeader() {
   first_own_index = log.last() + 1;
   ticks_to_heartbeat = config.heartbeat_ticks;
   successor = PeerId();
+  damaged_loads = 0;
   preferred.Restart();
   reads.Reset();
   replication.Start(membership(), log.last());
@@ -134,6 +135,11 @@ void Core::Parts::OnLoaded(const Loaded& input) {
   if (role != Role::kLeader || input.term != hard.term) return;
   Progress* peer = replication.Find(input.peer);
   if (peer == nullptr) return;
+  // This peer cannot read what a follower needs; another one holds it too.
+  if (input.damaged && ++damaged_loads >= kDamagedLoadsMax && successor.empty()) {
+    damaged_loads = 0;
+    OnTransfer(TransferLeadership{.to = PeerId(), .context = 0});
+  }
   replication.SendLoaded(*peer, input, leader_state(), out);
   replication.SendEntries(*peer, leader_state(), out);
 }

@@ -39,6 +39,9 @@ struct Membership {
 };
 
 inline constexpr std::size_t kMembersMax = 64;  // voters and learners
+inline constexpr Term kTermMax{std::uint64_t{1}
+                               << 62};      // of messages: beyond it they are no peer's
+inline constexpr int kDamagedLoadsMax = 3;  // then somebody else is to lead, who can read its log
 
 // Where a log begins. Everything before `first_index` is in the state machine's state only.
 struct LogBase {
@@ -142,6 +145,7 @@ struct Loaded {  // answers a LoadRequest; `entries` may be fewer than asked, at
   Term term;  // of the request
   LogIndex from;
   std::vector<EntryRef> entries;
+  bool damaged = false;  // reading failed, and will again: the disk's fault
 };
 // Answers a SnapshotNeeded: always, once. `ok`: the peer has taken it (or had no use for it), its
 // log goes on behind base_index.

@@ -1,4 +1,5 @@
 #include <array>
+#include <limits>
 #include <random>
 
 #include "tests/unit/dledger/raft_core_fixture.h"
@@ -127,16 +128,21 @@ class RandomPeer {
   explicit RandomPeer(std::uint32_t seed) : dice_(seed) {}
 
   std::uint32_t Below(std::uint32_t end) { return static_cast<std::uint32_t>(dice_() % end); }
+  // Now and then as large as it gets.
+  std::uint64_t Number(std::uint32_t end) {
+    constexpr std::uint64_t kLargest = std::numeric_limits<std::uint64_t>::max();
+    return Below(40) == 0 ? kLargest - Below(3) : Below(end);
+  }
 
   AppendRequest Append(CoreUnderTest& t) {
-    AppendRequest request = t.Append(Below(12), Below(6), Below(6), {}, Below(9));
+    AppendRequest request = t.Append(Number(12), Number(6), Number(6), {}, Number(9));
     for (std::uint32_t n = Below(4); n > 0; --n) {
       const std::uint64_t at = request.prev_index.value() + request.entries.size() + 1;
       const std::uint64_t index = at + (Below(20) == 0 ? 1 : 0);
       request.entries.push_back(Below(5) == 0 ? MembershipEntry(Below(12), index, Members())
                                               : MakeEntry(Below(12), index));
     }
-    request.read_round = Below(5);
+    request.read_round = Number(5);
     request.recovery_nonce = Below(3);
     return request;
   }
@@ -154,27 +160,28 @@ class RandomPeer {
   }
   AppendResponse Answer() {
     AppendResponse response;
-    response.term = Term{Below(14)};
+    response.term = Term{Number(14)};
     response.ok = Below(2) == 0;
-    response.match_index = LogIndex{Below(9)};
-    response.rejected_prev = LogIndex{Below(9)};
-    response.conflict_index = LogIndex{Below(9)};
-    response.conflict_term = Term{Below(9)};
-    response.read_round = Below(6);
+    response.match_index = LogIndex{Number(9)};
+    response.rejected_prev = LogIndex{Number(9)};
+    response.conflict_index = LogIndex{Number(9)};
+    response.conflict_term = Term{Number(9)};
+    response.read_round = Number(6);
     response.recovering = Below(4) == 0;
     response.recovery_nonce = Below(3);
     return response;
   }
   VoteRequest AskVote() {
-    return VoteRequest{.term = Term{Below(14)},
+    return VoteRequest{.term = Term{Number(14)},
                        .pre_vote = Below(2) == 0,
                        .transfer = Below(2) == 0,
-                       .last_index = LogIndex{Below(9)},
-                       .last_term = Term{Below(9)}};
+                       .last_index = LogIndex{Number(9)},
+                       .last_term = Term{Number(9)}};
   }
   VoteResponse Vote(Term near) {
-    return VoteResponse{
-        .term = near + Below(2), .pre_vote = Below(2) == 0, .granted = Below(4) != 0};
+    return VoteResponse{.term = Below(40) == 0 ? Term{Number(1)} : near + Below(2),
+                        .pre_vote = Below(2) == 0,
+                        .granted = Below(4) != 0};
   }
 
  private:
@@ -188,7 +195,7 @@ void RandomStep(CoreUnderTest& t, RandomPeer& peer, std::uint64_t step) {
     case 1: return t.Receive(from, peer.Answer());
     case 2: return t.Receive(from, peer.AskVote());
     case 3: return t.Receive(from, peer.Vote(t.core.term()));
-    case 4: return t.Receive(from, TimeoutNow{.term = t.core.term()});
+    case 4: return t.Receive(from, TimeoutNow{.term = t.core.term() + peer.Below(2)});
     case 5: return t.Tick(static_cast<int>(peer.Below(40)));
     case 6:
       t.Sync();
@@ -208,6 +215,24 @@ void RandomStep(CoreUnderTest& t, RandomPeer& peer, std::uint64_t step) {
                                  .ok = peer.Below(2) == 0,
                                  .base_index = LogIndex{peer.Below(9)}});
     default: t.Step(Disconnected{.peer = from}); t.Step(ReadIndexRequest{.context = step});
+  }
+}
+
+// Whatever it is told, it can still count on from there.
+TEST(RaftInput, TermsThatNobodyReachesAreNotBelieved) {
+  constexpr std::uint64_t kLargest = std::numeric_limits<std::uint64_t>::max();
+  for (const std::uint64_t term : {kTermMax.value() + 1, kLargest - 1, kLargest}) {
+    CoreUnderTest t;
+    VoteRequest ask;
+    ask.term = Term{term};
+    AppendResponse answer;
+    answer.term = Term{term};
+    t.Receive(kN1, ask);
+    t.Receive(kN1, VoteResponse{.term = Term{term}});
+    t.Receive(kN1, t.Append(term, 0, 0, {}, 0));
+    t.Receive(kN1, answer);
+    EXPECT_EQ(t.core.term(), Term{0});
+    t.Tick(1000);
   }
 }
 

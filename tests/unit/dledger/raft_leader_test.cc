@@ -169,6 +169,33 @@ TEST(RaftLeader, AFailedLoadIsTriedAgainWithTheNextHeartbeat) {
   EXPECT_EQ(t.out.loads.size(), 1u);
 }
 
+TEST(RaftLeader, WhoCannotReadItsOwnLogHandsOver) {
+  CoreUnderTest t(ThreeVoters(), RecoveredWith(1, {1, 1, 1}));
+  t.BecomeLeader();
+  t.Receive(kN1, Refusal(t, 3, 1, 0));
+  LoadRequest request = t.out.loads.at(0);
+  t.Propose();
+  t.Sync();
+  t.Acknowledge(kN2, 4);
+  const auto fail = [&](bool damaged) {
+    t.Clear();
+    t.Step(Loaded{.peer = kN1,
+                  .term = request.term,
+                  .from = request.from,
+                  .entries = {},
+                  .damaged = damaged});
+    const bool hands_over = !t.SentTo<TimeoutNow>(kN2).empty();
+    t.Clear();
+    t.Tick(5);
+    if (!t.out.loads.empty()) request = t.out.loads.at(0);
+    t.Acknowledge(kN2, 4);
+    return hands_over;
+  };
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(fail(false)) << "busy is not damaged";
+  for (int i = 1; i < kDamagedLoadsMax; ++i) EXPECT_FALSE(fail(true));
+  EXPECT_TRUE(fail(true));
+}
+
 TEST(RaftLeader, LoadedEntriesOfAnotherTermAreNotSent) {
   CoreUnderTest t(ThreeVoters(), RecoveredWith(1, {1, 1, 1}));
   t.BecomeLeader();
