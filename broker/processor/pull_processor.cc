@@ -20,6 +20,8 @@ constexpr std::chrono::milliseconds kHoldMax{60000};
 constexpr std::chrono::milliseconds kCommitBudget{2500};
 constexpr std::chrono::milliseconds kConfirmBudget{1000};
 constexpr std::chrono::milliseconds kLeaderBudget{2500};
+constexpr std::chrono::milliseconds kRebuildPatience{3000};
+constexpr std::chrono::milliseconds kRebuildPoll{50};
 constexpr std::size_t kScanUnitsMax = 800;  // index units looked at per pull with a filter
 
 }  // namespace
@@ -205,6 +207,10 @@ void PullProcessor::Fetch(const PullPtr& pull, bool on_reader) {
     if (!taken) Fail(*pull, remoting::kSystemBusy, "too many reads from files are waiting");
     return;
   }
+  if (batch.status.code() == StatusCode::kUnavailable) {
+    WaitForRebuild(pull, batch.status);
+    return;
+  }
   if (!batch.status.ok()) {
     Fail(*pull, remoting::kSystemError, std::string(batch.status.message()));
     return;
@@ -286,6 +292,20 @@ PullProcessor::Batch PullProcessor::Collect(const Pull& pull, bool on_reader) co
     ++batch.next;
   }
   return batch;
+}
+
+// What rotted here comes back from the log within moments; another peer has it all the while.
+void PullProcessor::WaitForRebuild(const PullPtr& pull, const Status& why) {
+  if (!Leads()) {
+    AskLeader(pull);
+    return;
+  }
+  const TimePoint now = context_.clock.MonoNow();
+  if (pull->patience == TimePoint{}) pull->patience = now + kRebuildPatience;
+  const bool waits = now < pull->patience && context_.timers.Schedule(kRebuildPoll, [this, pull] {
+    pull->request->connection->Post([this, pull] { Examine(pull); });
+  }) != 0;
+  if (!waits) Fail(*pull, remoting::kSystemBusy, std::string(why.message()) + "; pull again later");
 }
 
 void PullProcessor::OnOutOfRange(const PullPtr& pull, QueueRange range) {

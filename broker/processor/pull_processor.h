@@ -38,6 +38,7 @@ class PullProcessor {
     QueueOffset from;      // nothing in front of it passes the filter
     TimePoint hold_until;  // nothing new is not said before
     bool held = false;     // was parked at least once
+    TimePoint patience;    // while its place in the queue is rebuilt; not set: did not have to wait
   };
   using PullPtr = std::shared_ptr<Pull>;
   // What a pull hands out.
@@ -59,6 +60,7 @@ class PullProcessor {
   void Examine(const PullPtr& pull);
   void Fetch(const PullPtr& pull, bool on_reader);
   Batch Collect(const Pull& pull, bool on_reader) const;
+  void WaitForRebuild(const PullPtr& pull, const Status& why);
   void OnOutOfRange(const PullPtr& pull, QueueRange range);
   void AnswerMoved(const PullPtr& pull);
   void HoldOrAnswer(const PullPtr& pull);

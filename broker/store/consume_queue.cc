@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 
 #include "common/byte_order.h"
+#include "common/crc32c.h"
 
 namespace triad::broker {
 namespace {
 
 constexpr std::size_t kNameDigits = 20;
 constexpr std::size_t kIdleRingUnits = 64;
+constexpr std::size_t kCrcAt = kUnitBytes - 4;
+constexpr std::int64_t kPeekUnits = 4096;
 
 std::int64_t FileEnd(std::int64_t unit) {
   return (unit / kUnitsPerFile + 1) * kUnitsPerFile;
@@ -19,22 +23,35 @@ std::uint64_t ByteOf(std::int64_t units) {
   return static_cast<std::uint64_t>(units) * kUnitBytes;
 }
 
-QueueUnit DecodeUnit(const char* bytes) {
-  QueueUnit unit;
-  unit.position = PhysicalOffset{static_cast<std::int64_t>(LoadBe64(bytes))};
-  unit.size_bytes = static_cast<std::int32_t>(LoadBe32(bytes + 8));
-  unit.tag_code = static_cast<std::int64_t>(LoadBe64(bytes + 12));
-  return unit;
+bool IsUnit(const QueueUnit& unit) {
+  return unit.position.value() >= 0 && unit.size_bytes > 0;
 }
 
-void EncodeUnit(const QueueUnit& unit, std::string* out) {
+// Also of the offset, which is not in the unit: one that stands elsewhere is none.
+std::uint32_t CrcOf(std::int64_t offset, std::string_view content) {
+  char bound[kUnitBytes + 4];
+  std::memcpy(bound, content.data(), kCrcAt);
+  StoreBe64(bound + kCrcAt, static_cast<std::uint64_t>(offset));
+  return Crc32c(std::string_view(bound, sizeof(bound)));
+}
+
+std::optional<QueueUnit> DecodeUnit(std::int64_t offset, std::string_view bytes) {
+  if (LoadBe32(bytes.data() + kCrcAt) != CrcOf(offset, bytes.substr(0, kCrcAt))) {
+    return std::nullopt;
+  }
+  QueueUnit unit;
+  unit.position = PhysicalOffset{static_cast<std::int64_t>(LoadBe64(bytes.data()))};
+  unit.size_bytes = static_cast<std::int32_t>(LoadBe32(bytes.data() + 8));
+  unit.tag_code = static_cast<std::int64_t>(LoadBe64(bytes.data() + 12));
+  return IsUnit(unit) ? std::optional(unit) : std::nullopt;
+}
+
+void EncodeUnit(std::int64_t offset, const QueueUnit& unit, std::string* out) {
+  const std::size_t at = out->size();
   AppendBe64(out, static_cast<std::uint64_t>(unit.position.value()));
   AppendBe32(out, static_cast<std::uint32_t>(unit.size_bytes));
   AppendBe64(out, static_cast<std::uint64_t>(unit.tag_code));
-}
-
-bool IsUnit(const QueueUnit& unit) {
-  return unit.position.value() >= 0 && unit.size_bytes > 0;
+  AppendBe32(out, CrcOf(offset, std::string_view(*out).substr(at)));
 }
 
 // The first unit of a file with this name; nullopt when it is no unit file.
@@ -63,6 +80,8 @@ std::string ConsumeQueue::PathOf(std::int64_t first_unit) const {
 
 // ---- Recovery -----------------------------------------------------------------------------------
 
+// Units in front of the checkpoint were synced. Behind the last of them everything is cut: it may
+// be torn, and it comes again. What is damaged in front of it is found when it is read.
 Status ConsumeQueue::Recover(PhysicalOffset checkpoint) {
   const Result<std::vector<DirEntry>> entries = fs_.List(dir_);
   if (!entries.ok()) return entries.status();
@@ -70,79 +89,47 @@ Status ConsumeQueue::Recover(PhysicalOffset checkpoint) {
     if (const std::optional<std::int64_t> first = FirstUnitOf(entry)) files_.push_back(*first);
   }
   std::sort(files_.begin(), files_.end());
-  if (files_.size() == 1 && checkpoint > PhysicalOffset(0)) {
-    const Result<bool> is_empty = IsEmptyFile(files_.front());
-    if (!is_empty.ok()) return is_empty.status();
-    if (is_empty.value()) {  // StartEmpty, or a first file whose units were lost: they come again
-      min_ = max_ = written_ = ring_begin_ = files_.front();
-      return Status::Ok();
-    }
-  }
-  TRIAD_RETURN_IF_ERROR(FindCutFile(checkpoint));
-  if (files_.empty()) return Status::Ok();
-  TRIAD_RETURN_IF_ERROR(CheckFiles());
-  return CutLastFile(checkpoint);
-}
-
-Result<bool> ConsumeQueue::IsEmptyFile(std::int64_t first_unit) const {
-  const Result<std::unique_ptr<File>> file = fs_.Open(PathOf(first_unit), {.read_only = true});
-  if (!file.ok()) return file.status();
-  const Result<std::uint64_t> size = file.value()->Size();
-  if (!size.ok()) return size.status();
-  return size.value() == 0;
-}
-
-// Removes files from the end until one begins in front of the checkpoint. A file's first unit is
-// never torn (it stands in one sector): it is there as written, or it is zeros.
-Status ConsumeQueue::FindCutFile(PhysicalOffset checkpoint) {
+  // Without a unit, the first file says where the queue begins: StartEmpty, or all of it was lost.
+  const std::size_t stay = checkpoint > PhysicalOffset(0) ? 1 : 0;
   while (!files_.empty()) {
-    const Result<QueueUnit> first = ReadOneFrom(files_.back(), files_.back());
-    if (first.ok() && first.value().position < checkpoint) return Status::Ok();
-    if (!first.ok() && first.status().code() != StatusCode::kCorruption) return first.status();
-    TRIAD_RETURN_IF_ERROR(fs_.Remove(PathOf(files_.back())));
+    const std::int64_t first = files_.back();
+    const Result<std::int64_t> end = KeptEnd(first, checkpoint);
+    if (!end.ok()) return end.status();
+    if (end.value() > first || files_.size() == stay) {
+      const Result<std::unique_ptr<File>> file = fs_.Open(PathOf(first), {});
+      if (!file.ok()) return file.status();
+      TRIAD_RETURN_IF_ERROR(file.value()->Truncate(ByteOf(end.value() - first)));
+      min_ = files_.front();
+      max_ = written_ = ring_begin_ = end.value();
+      break;
+    }
+    TRIAD_RETURN_IF_ERROR(fs_.Remove(PathOf(first)));
     files_.pop_back();
   }
-  return Status::Ok();
-}
-
-Status ConsumeQueue::CheckFiles() const {
+  // A file in the middle that is missing is a hole.
   for (std::size_t i = 0; i + 1 < files_.size(); ++i) {
-    if (files_[i + 1] != FileEnd(files_[i])) {
-      return Status::Corruption("consume queue: the file behind " + PathOf(files_[i]) +
-                                " is missing");
-    }
-    const Result<std::unique_ptr<File>> file = fs_.Open(PathOf(files_[i]), {.read_only = true});
-    if (!file.ok()) return file.status();
-    const Result<std::uint64_t> size = file.value()->Size();
-    if (!size.ok()) return size.status();
-    if (size.value() < ByteOf(files_[i + 1] - files_[i])) {
-      return Status::Corruption("consume queue: " + PathOf(files_[i]) + " is too short");
-    }
+    const std::int64_t next = FileEnd(files_[i]);
+    if (files_[i + 1] != next)
+      files_.insert(files_.begin() + static_cast<std::ptrdiff_t>(i + 1), next);
   }
   return Status::Ok();
 }
 
-// Units in front of the checkpoint were synced; what follows them may be zeros or torn.
-Status ConsumeQueue::CutLastFile(PhysicalOffset checkpoint) {
-  const std::string path = PathOf(files_.back());
-  const Result<std::string> bytes = ReadFile(fs_, path);
-  if (!bytes.ok()) return bytes.status();
-  const std::int64_t units_max = FileEnd(files_.back()) - files_.back();
-  std::int64_t count = 0;
-  PhysicalOffset end;
-  while (count < units_max && ByteOf(count + 1) <= bytes.value().size()) {
-    const QueueUnit unit = DecodeUnit(bytes.value().data() + ByteOf(count));
-    if (!IsUnit(unit) || unit.position >= checkpoint || unit.position < end) break;
-    end = unit.position + unit.size_bytes;
-    ++count;
+// Behind the last unit of a file that stands in front of the checkpoint; its first when none does.
+Result<std::int64_t> ConsumeQueue::KeptEnd(std::int64_t first_unit,
+                                           PhysicalOffset checkpoint) const {
+  std::int64_t end = first_unit;
+  for (std::int64_t from = first_unit; from < FileEnd(first_unit); from += kPeekUnits) {
+    const std::int64_t count = std::min(kPeekUnits, FileEnd(first_unit) - from);
+    const Result<MaybeUnits> units = ReadFrom(first_unit, from, static_cast<std::size_t>(count));
+    if (!units.ok()) return units.status();
+    for (std::size_t i = 0; i < units->size(); ++i) {
+      const std::optional<QueueUnit>& unit = (*units)[i];
+      if (unit && unit->position < checkpoint) end = from + static_cast<std::int64_t>(i) + 1;
+    }
+    if (units->empty()) break;
   }
-  CHECK_GT(count, 0);  // FindCutFile read the first one
-  const Result<std::unique_ptr<File>> file = fs_.Open(path, {});
-  if (!file.ok()) return file.status();
-  TRIAD_RETURN_IF_ERROR(file.value()->Truncate(ByteOf(count)));
-  min_ = files_.front();
-  max_ = written_ = ring_begin_ = files_.back() + count;
-  return Status::Ok();
+  return end;
 }
 
 // ---- Apply thread -------------------------------------------------------------------------------
@@ -160,7 +147,8 @@ bool ConsumeQueue::Append(QueueOffset offset, const QueueUnit& unit) {
     const std::size_t more = std::max(ring_.size(), kRingUnitsMin);
     if (ring_.empty()) {
       Resize(kRingUnitsMin);
-    } else if (ring_.size() < kRingUnitsMax && budget_->used + more <= kRingUnitsTotalMax) {
+    } else if (ring_.size() < kRingUnitsMax &&
+               (lacks_tail() || budget_->used + more <= kRingUnitsTotalMax)) {
       budget_->used += more;
       Resize(ring_.size() + more);
     } else {
@@ -199,14 +187,16 @@ void ConsumeQueue::ReturnBudget() {
 }
 
 Status ConsumeQueue::WriteOut(Unsynced* unsynced) {
-  while (written_ < max_) {
+  while (written_ < max_ && !lacks_tail()) {
     std::int64_t first = files_.empty() ? written_ : files_.back();
     const bool is_new = files_.empty() || written_ == FileEnd(first);
     if (is_new) first = written_;
     const std::int64_t end = std::min(max_, FileEnd(first));
     std::string bytes;
     bytes.reserve(static_cast<std::size_t>(end - written_) * kUnitBytes);
-    for (std::int64_t offset = written_; offset < end; ++offset) EncodeUnit(slot(offset), &bytes);
+    for (std::int64_t offset = written_; offset < end; ++offset) {
+      EncodeUnit(offset, slot(offset), &bytes);
+    }
 
     const std::string path = PathOf(first);
     if (is_new) {
@@ -240,12 +230,17 @@ Status ConsumeQueue::StartEmpty(QueueOffset offset, Unsynced* unsynced) {
 }
 
 // The first unit whose message begins at or behind `begin`; max_ when there is none.
-Result<std::int64_t> ConsumeQueue::FirstAtOrBehind(PhysicalOffset begin) const {
+Result<std::int64_t> ConsumeQueue::FirstAtOrBehind(PhysicalOffset begin) {
   std::int64_t low = min_;
   std::int64_t high = max_;
   while (low < high) {
     const std::int64_t middle = low + (high - low) / 2;
     const Result<std::vector<QueueUnit>> unit = Read(QueueOffset{middle}, 1);
+    if (unit.status().code() == StatusCode::kCorruption) {
+      LOG(ERROR) << "consume queue: " << unit.status().message() << "; it is rebuilt from the log";
+      TRIAD_RETURN_IF_ERROR(OpenHole(QueueOffset{middle}));
+      return Status::Unavailable("a hole");
+    }
     if (!unit.ok()) return unit.status();
     CHECK_EQ(unit.value().size(), 1u);
     if (unit.value().front().position < begin) {
@@ -266,18 +261,145 @@ Status ConsumeQueue::SetLogBegin(PhysicalOffset begin) {
     const Result<std::vector<QueueUnit>> unit = Read(QueueOffset{first.value()}, 1);
     if (unit.ok() && !unit.value().empty()) min_position_ = unit.value().front().position;
   }
+  return ForgetFront(first.value());
+}
+
+// Files that hold nothing at or behind the new minimum go; the last one stays, whatever it holds:
+// it says where the queue continues.
+Status ConsumeQueue::ForgetFront(std::int64_t new_min) {
   std::vector<std::int64_t> dropped;
   {
     const std::lock_guard hold(mutex_);
-    min_ = first.value();
-    // The last file stays, whatever it holds: it says where the queue continues.
+    min_ = new_min;
+    hole_begin_ = std::max(hole_begin_, min_);
+    hole_end_ = std::max(hole_end_, min_);
     while (files_.size() > 1 && FileEnd(files_.front()) <= min_) {
       dropped.push_back(files_.front());
       files_.erase(files_.begin());
     }
   }
-  for (const std::int64_t file : dropped) TRIAD_RETURN_IF_ERROR(fs_.Remove(PathOf(file)));
+  for (const std::int64_t file : dropped) {
+    const Status removed = fs_.Remove(PathOf(file));
+    if (removed.code() != StatusCode::kNotFound) TRIAD_RETURN_IF_ERROR(removed);
+  }
   return Status::Ok();
+}
+
+// ---- Holes --------------------------------------------------------------------------------------
+
+void ConsumeQueue::LoseOldest() {
+  const std::lock_guard hold(mutex_);
+  ++ring_begin_;
+}
+
+void ConsumeQueue::ExtendTo(QueueOffset offset) {
+  CHECK_GT(offset.value(), max_) << dir_;
+  const std::lock_guard hold(mutex_);
+  max_ = ring_begin_ = offset.value();
+}
+
+Status ConsumeQueue::OpenHole(QueueOffset bad) {
+  if (has_inner_hole() || bad.value() < min_ || bad.value() >= written_) return Status::Ok();
+  std::int64_t begin = bad.value();
+  while (begin >= min_) {
+    const Result<MaybeUnits> unit = Peek(begin, 1);
+    if (!unit.ok()) return unit.status();
+    if (unit->front()) break;
+    --begin;
+  }
+  ++begin;
+  if (begin > bad.value()) return Status::Ok();  // it can be read now
+  std::int64_t end = bad.value() + 1;
+  for (bool found = false; !found && end < written_;) {
+    const Result<MaybeUnits> units = Peek(end, kPeekUnits);
+    if (!units.ok()) return units.status();
+    for (const std::optional<QueueUnit>& unit : *units) {
+      found = unit.has_value() || end == written_;
+      if (found) break;
+      ++end;
+    }
+  }
+  min_position_.reset();
+  const std::lock_guard hold(mutex_);
+  hole_begin_ = begin;
+  hole_end_ = end;
+  return Status::Ok();
+}
+
+std::optional<ConsumeQueue::Hole> ConsumeQueue::hole() const {
+  if (!has_inner_hole() && !lacks_tail()) return std::nullopt;
+  Hole hole{QueueOffset{written_}, QueueOffset{ring_begin_}, std::nullopt};
+  if (has_inner_hole()) hole = {QueueOffset{hole_begin_}, QueueOffset{hole_end_}, std::nullopt};
+  if (hole.begin.value() <= min_) return hole;
+  const Result<MaybeUnits> before = Peek(hole.begin.value() - 1, 1);
+  if (before.ok() && before->front()) hole.behind = before->front()->position;
+  return hole;
+}
+
+Status ConsumeQueue::Feed(QueueOffset first, std::span<const QueueUnit> units, Unsynced* unsynced) {
+  const bool inner = has_inner_hole();
+  const std::int64_t begin = inner ? hole_begin_ : written_;
+  const std::int64_t hole_end = inner ? hole_end_ : ring_begin_;
+  CHECK_GE(first.value(), begin) << dir_;
+  CHECK_LE(first.value() + static_cast<std::int64_t>(units.size()), hole_end) << dir_;
+  if (first.value() > begin) TRIAD_RETURN_IF_ERROR(BeginAt(first.value()));
+  for (std::int64_t next = first.value(); !units.empty();) {
+    const std::int64_t file_end = FileEnd(next);
+    const auto count = std::min(units.size(), static_cast<std::size_t>(file_end - next));
+    TRIAD_RETURN_IF_ERROR(WriteUnits(next, units.first(count), unsynced));
+    units = units.subspan(count);
+    next += static_cast<std::int64_t>(count);
+    const std::lock_guard hold(mutex_);
+    (inner ? hole_begin_ : written_) = next;
+  }
+  return Status::Ok();
+}
+
+// Nothing in front of `first`, which is in the hole or its end, is in the log any more.
+Status ConsumeQueue::BeginAt(std::int64_t first) {
+  min_position_.reset();
+  if (has_inner_hole()) return ForgetFront(first);
+  std::vector<std::int64_t> files;
+  {
+    const std::lock_guard hold(mutex_);
+    files.swap(files_);
+    min_ = written_ = first;
+  }
+  for (const std::int64_t file : files) {
+    const Status removed = fs_.Remove(PathOf(file));
+    if (removed.code() != StatusCode::kNotFound) TRIAD_RETURN_IF_ERROR(removed);
+  }
+  return Status::Ok();
+}
+
+// Units of one file, which may be new.
+Status ConsumeQueue::WriteUnits(std::int64_t from, std::span<const QueueUnit> units,
+                                Unsynced* unsynced) {
+  const auto behind = std::upper_bound(files_.begin(), files_.end(), from);
+  const bool known = behind != files_.begin() && from < FileEnd(*std::prev(behind));
+  const std::int64_t first = known ? *std::prev(behind) : from;
+  std::string bytes;
+  bytes.reserve(units.size() * kUnitBytes);
+  std::int64_t offset = from;
+  for (const QueueUnit& unit : units) EncodeUnit(offset++, unit, &bytes);
+  TRIAD_RETURN_IF_ERROR(fs_.CreateDirs(dir_));
+  const std::string path = PathOf(first);
+  if (!fs_.Exists(path)) unsynced->dirs.insert(dir_);
+  const Result<std::unique_ptr<File>> file = fs_.Open(path, {.create = true});
+  if (!file.ok()) return file.status();
+  TRIAD_RETURN_IF_ERROR(file.value()->Write(ByteOf(from - first), bytes));
+  unsynced->files.insert(path);
+  if (known) return Status::Ok();
+  const std::lock_guard hold(mutex_);
+  files_.insert(std::upper_bound(files_.begin(), files_.end(), first), first);
+  return Status::Ok();
+}
+
+Status ConsumeQueue::CloseHole(Unsynced* unsynced) {
+  const bool inner = has_inner_hole();
+  TRIAD_RETURN_IF_ERROR(BeginAt(inner ? hole_end_ : ring_begin_));
+  if (inner || written_ < max_) return Status::Ok();
+  return StartEmpty(QueueOffset{max_}, unsynced);
 }
 
 // ---- Any thread ---------------------------------------------------------------------------------
@@ -302,49 +424,65 @@ std::optional<std::vector<QueueUnit>> ConsumeQueue::ReadNow(QueueOffset from,
 }
 
 Result<std::vector<QueueUnit>> ConsumeQueue::Read(QueueOffset from, std::size_t max_units) const {
-  std::optional<std::vector<QueueUnit>> units = ReadNow(from, max_units);
-  if (units.has_value()) return std::move(*units);
+  std::optional<std::vector<QueueUnit>> now = ReadNow(from, max_units);
+  if (now.has_value()) return std::move(*now);
   std::int64_t first = 0;
   std::size_t count = 0;
   {
     const std::lock_guard hold(mutex_);
-    const auto behind = std::upper_bound(files_.begin(), files_.end(), from.value());
     // Retention may have passed it meanwhile.
-    if (from.value() < min_ || behind == files_.begin()) return std::vector<QueueUnit>();
+    if (from.value() < min_) return std::vector<QueueUnit>();
+    const bool in_hole = from.value() >= hole_begin_ && from.value() < hole_end_;
+    const auto behind = std::upper_bound(files_.begin(), files_.end(), from.value());
+    if (in_hole || from.value() >= written_ || behind == files_.begin()) {
+      return Status::Unavailable("units from " + std::to_string(from.value()) + " of " + dir_ +
+                                 " are being rebuilt from the log");
+    }
     first = *std::prev(behind);
-    const std::int64_t end = std::min(written_, FileEnd(first));
+    std::int64_t end = std::min(written_, FileEnd(first));
+    if (from.value() < hole_begin_ && hole_begin_ < hole_end_) end = std::min(end, hole_begin_);
     CHECK_GT(end, from.value());
     count = std::min(max_units, static_cast<std::size_t>(end - from.value()));
   }
-  const Result<std::unique_ptr<File>> file = fs_.Open(PathOf(first), {.read_only = true});
-  if (!file.ok()) return file.status();
-  std::string bytes(count * kUnitBytes, '\0');
-  const Result<std::size_t> got = file.value()->Read(ByteOf(from.value() - first), bytes);
-  if (!got.ok()) return got.status();
-  std::vector<QueueUnit> read;
-  read.reserve(count);
-  for (std::size_t at = 0; at + kUnitBytes <= got.value(); at += kUnitBytes) {
-    const QueueUnit unit = DecodeUnit(bytes.data() + at);
-    if (!IsUnit(unit)) break;
-    read.push_back(unit);
+  const Result<MaybeUnits> found = ReadFrom(first, from.value(), count);
+  if (!found.ok()) return found.status();
+  std::vector<QueueUnit> units;
+  units.reserve(count);
+  for (const std::optional<QueueUnit>& unit : *found) {
+    if (!unit) break;
+    units.push_back(*unit);
   }
-  if (read.size() == count) return read;
-  return Status::Corruption("consume queue: unit " +
-                            std::to_string(from.value() + static_cast<std::int64_t>(read.size())) +
-                            " is not in " + PathOf(first));
+  if (!units.empty() || max_units == 0) return units;
+  if (from < Range().min) return units;  // its file went meanwhile
+  return Status::Corruption("unit " + std::to_string(from.value()) + " in " + PathOf(first) +
+                            " is damaged");
 }
 
-Result<QueueUnit> ConsumeQueue::ReadOneFrom(std::int64_t first_unit, std::int64_t offset) const {
+Result<ConsumeQueue::MaybeUnits> ConsumeQueue::ReadFrom(std::int64_t first_unit, std::int64_t from,
+                                                        std::size_t count) const {
+  MaybeUnits units;
   const Result<std::unique_ptr<File>> file = fs_.Open(PathOf(first_unit), {.read_only = true});
+  if (file.status().code() == StatusCode::kNotFound) return units;
   if (!file.ok()) return file.status();
-  char bytes[kUnitBytes];
-  const Result<std::size_t> got = file.value()->Read(ByteOf(offset - first_unit), bytes);
+  std::string bytes(count * kUnitBytes, '\0');
+  const Result<std::size_t> got = file.value()->Read(ByteOf(from - first_unit), bytes);
   if (!got.ok()) return got.status();
-  if (got.value() == kUnitBytes) {
-    const QueueUnit unit = DecodeUnit(bytes);
-    if (IsUnit(unit)) return unit;
+  units.reserve(count);
+  for (std::size_t at = 0; at + kUnitBytes <= got.value(); at += kUnitBytes) {
+    units.push_back(DecodeUnit(from++, std::string_view(bytes).substr(at, kUnitBytes)));
   }
-  return Status::Corruption("consume queue: no unit at the start of " + PathOf(first_unit));
+  return units;
+}
+
+// Apply thread.
+Result<ConsumeQueue::MaybeUnits> ConsumeQueue::Peek(std::int64_t from, std::size_t count) const {
+  const auto behind = std::upper_bound(files_.begin(), files_.end(), from);
+  CHECK(behind != files_.begin());
+  const std::int64_t first = *std::prev(behind);
+  count = std::min(count, static_cast<std::size_t>(FileEnd(first) - from));
+  Result<MaybeUnits> units = ReadFrom(first, from, count);
+  if (units.ok()) units->resize(count);
+  return units;
 }
 
 }  // namespace triad::broker

@@ -3,7 +3,11 @@
 //
 // Private to broker/store. Changed by the apply thread; read by any thread (a leaf mutex, not held
 // across IO). Files hold kUnitsPerFile units, aligned; the first may begin in the middle. A file is
-// named by the byte its first unit would have in one endless file.
+// named by the byte its first unit would have in one endless file. A unit on the disk carries a
+// CRC32C of itself and its offset: what rotted is never taken for a unit.
+//
+// What is missing or damaged is a hole, which the log fills (Feed): inside the files, or between
+// them and the ring. Everything outside of the hole is served meanwhile.
 
 #pragma once
 
@@ -12,6 +16,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,7 +24,7 @@
 
 namespace triad::broker {
 
-inline constexpr std::size_t kUnitBytes = 20;
+inline constexpr std::size_t kUnitBytes = 24;
 inline constexpr std::int64_t kUnitsPerFile = 300000;
 inline constexpr std::size_t kRingUnitsMin = 16;
 inline constexpr std::size_t kRingUnitsMax = 2048;
@@ -55,7 +60,26 @@ class ConsumeQueue {
   Status WriteOut(Unsynced* unsynced);
   // An empty queue continues at `offset`: an empty file of that name says so.
   Status StartEmpty(QueueOffset offset, Unsynced* unsynced);
+  // Errors: kUnavailable: a hole is in the way.
   Status SetLogBegin(PhysicalOffset begin);
+  // The ring is full and cannot be written (no room on the disk): its oldest unit becomes a hole.
+  void LoseOldest();
+  // The units from max to `offset` are lost: a hole.
+  void ExtendTo(QueueOffset offset);
+  // A reader found the unit at `bad` damaged: it and its damaged neighbours become a hole.
+  Status OpenHole(QueueOffset bad);
+  // What is missing, the first of it: [begin, end).
+  struct Hole {
+    QueueOffset begin;
+    QueueOffset end;
+    std::optional<PhysicalOffset> behind;  // of the whole unit in front of it, when there is one
+  };
+  std::optional<Hole> hole() const;
+  // The hole's next units, inside of it. `first` behind its begin: the log does not hold those in
+  // front any more, and the queue begins here.
+  Status Feed(QueueOffset first, std::span<const QueueUnit> units, Unsynced* unsynced);
+  // The log does not hold the hole's units any more: the queue begins behind it.
+  Status CloseHole(Unsynced* unsynced);
   // Gives memory back when nothing was appended since the last call.
   void ShrinkWhenIdle();
   void ReturnBudget();  // before the queue goes
@@ -64,17 +88,25 @@ class ConsumeQueue {
   // ---- any thread ----
   QueueRange Range() const;
   std::optional<std::vector<QueueUnit>> ReadNow(QueueOffset from, std::size_t max_units) const;
-  // May touch files.
+  // May touch files. Errors: kCorruption: the unit at `from` is damaged; kUnavailable: it is in a
+  // hole.
   Result<std::vector<QueueUnit>> Read(QueueOffset from, std::size_t max_units) const;
 
  private:
   std::string PathOf(std::int64_t first_unit) const;
-  Result<QueueUnit> ReadOneFrom(std::int64_t first_unit, std::int64_t offset) const;
-  Status FindCutFile(PhysicalOffset checkpoint);
-  Status CutLastFile(PhysicalOffset checkpoint);
-  Result<bool> IsEmptyFile(std::int64_t first_unit) const;
-  Status CheckFiles() const;
-  Result<std::int64_t> FirstAtOrBehind(PhysicalOffset begin) const;
+  // Of the file that begins with `first_unit`: units [from, from + count), nothing where none is.
+  // A file that is missing or too short has none there.
+  using MaybeUnits = std::vector<std::optional<QueueUnit>>;
+  Result<MaybeUnits> ReadFrom(std::int64_t first_unit, std::int64_t from, std::size_t count) const;
+  // As stands in the files, from the one that holds `from`; empty behind the last one.
+  Result<MaybeUnits> Peek(std::int64_t from, std::size_t count) const;
+  Result<std::int64_t> KeptEnd(std::int64_t first_unit, PhysicalOffset checkpoint) const;
+  Status ForgetFront(std::int64_t new_min);
+  Status BeginAt(std::int64_t first);
+  Status WriteUnits(std::int64_t from, std::span<const QueueUnit> units, Unsynced* unsynced);
+  bool has_inner_hole() const { return hole_begin_ < hole_end_; }
+  bool lacks_tail() const { return written_ < ring_begin_; }
+  Result<std::int64_t> FirstAtOrBehind(PhysicalOffset begin);
   bool in_ring(std::int64_t offset) const { return offset >= ring_begin_ && offset < max_; }
   QueueUnit& slot(std::int64_t offset) {
     return ring_[static_cast<std::size_t>(offset) % ring_.size()];
@@ -93,8 +125,11 @@ class ConsumeQueue {
   mutable std::mutex mutex_;  // for all below; the apply thread alone changes them
   std::int64_t min_ = 0;
   std::int64_t max_ = 0;
-  std::int64_t written_ = 0;     // units in front of it are in files
-  std::int64_t ring_begin_ = 0;  // [ring_begin_, max_) are in ring_
+  std::int64_t written_ = 0;  // units in front of it are in files
+  std::int64_t ring_begin_ =
+      0;  // [ring_begin_, max_) are in ring_; [written_, ring_begin_) nowhere
+  std::int64_t hole_begin_ = 0;  // [hole_begin_, hole_end_): damaged in the files
+  std::int64_t hole_end_ = 0;
   std::vector<QueueUnit> ring_;
   std::vector<std::int64_t> files_;  // first unit of each, ascending
 };

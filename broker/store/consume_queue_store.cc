@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <mutex>
+#include <set>
 #include <shared_mutex>
 
 #include "broker/store/consume_queue.h"
@@ -13,6 +15,7 @@ namespace {
 
 constexpr char kDeletedMark = '~';  // no topic's directory begins with it
 constexpr char kEscape = '=';
+constexpr std::size_t kReportsMax = 64;
 
 bool IsPlain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -116,16 +119,16 @@ class FileConsumeQueueStore final : public ConsumeQueueStore {
     ConsumeQueue& queue = FindOrAdd(key);
     if (!queue.Append(offset, unit)) {
       const Status written = queue.WriteOut(&unsynced_);
-      if (!written.ok()) {
+      if (written.code() == StatusCode::kNoSpace) {
+        queue.LoseOldest();  // the log has it, and fills the hole when there is room
+        holed_.insert(key);
+      } else if (!written.ok()) {
         LOG(FATAL) << "cannot write a consume queue: " << written
-                   << ". Check the disk and its free space, then start again: the queues are "
-                      "rebuilt from the log.";
+                   << ". Check the disk, then start again: the queues are rebuilt from the log.";
       }
       CHECK(queue.Append(offset, unit));
     }
-    if (queue.listed) return;
-    queue.listed = true;
-    to_write_.push_back(&queue);
+    List(queue);
   }
 
   Status StartEmpty(const TopicQueue& key, QueueOffset next) override {
@@ -147,7 +150,9 @@ class FileConsumeQueueStore final : public ConsumeQueueStore {
     // Renamed first: after a crash the topic is whole or gone, never a part of itself.
     const std::string deleted = dir_ + "/" + kDeletedMark + std::to_string(++deletions_);
     Status done = fs_.Rename(path, deleted);
-    if (done.ok()) done = RemoveTree(fs_, deleted);
+    // No room for the new name: the state is durable and knows the topic no more.
+    const bool renamed = done.code() != StatusCode::kNoSpace;
+    if (done.ok() || !renamed) done = RemoveTree(fs_, renamed ? deleted : path);
     if (!done.ok()) {
       LOG(FATAL) << "cannot remove the consume queues of topic " << topic << ": " << done
                  << ". Check the disk and the permissions of " << dir_ << ", then start again.";
@@ -159,6 +164,7 @@ class FileConsumeQueueStore final : public ConsumeQueueStore {
     for (auto& [key, queue] : queues_) queue->ReturnBudget();
     to_write_.clear();
     behind_begin_.clear();
+    holed_.clear();
     unsynced_ = {};
     {
       const std::unique_lock hold(mutex_);
@@ -197,7 +203,7 @@ class FileConsumeQueueStore final : public ConsumeQueueStore {
   }
 
   Status SetLogBegin(PhysicalOffset begin) override {
-    for (auto& [key, queue] : queues_) TRIAD_RETURN_IF_ERROR(queue->SetLogBegin(begin));
+    for (auto& [key, queue] : queues_) TRIAD_RETURN_IF_ERROR(SetBeginOf(key, *queue, begin));
     stepping_begin_ = begin;
     behind_begin_.clear();
     return Status::Ok();
@@ -213,9 +219,47 @@ class FileConsumeQueueStore final : public ConsumeQueueStore {
       const auto found = queues_.find(behind_begin_.back());
       behind_begin_.pop_back();
       if (found == queues_.end()) continue;  // its topic was deleted meanwhile
-      TRIAD_RETURN_IF_ERROR(found->second->SetLogBegin(begin));
+      TRIAD_RETURN_IF_ERROR(SetBeginOf(found->first, *found->second, begin));
     }
     return behind_begin_.empty();
+  }
+
+  void ExtendTo(const TopicQueue& key, QueueOffset offset) override {
+    FindOrAdd(key).ExtendTo(offset);
+    holed_.insert(key);
+  }
+
+  Result<std::optional<Hole>> FindHole() override {
+    TRIAD_RETURN_IF_ERROR(TakeReports());
+    while (!holed_.empty()) {
+      const TopicQueue key = *holed_.begin();
+      const auto found = queues_.find(key);
+      if (found != queues_.end()) {
+        const std::optional<ConsumeQueue::Hole> hole = found->second->hole();
+        if (hole) return std::optional(Hole{key, hole->begin, hole->end, hole->behind});
+      }
+      holed_.erase(key);
+      if (found == queues_.end()) continue;
+      List(*found->second);
+      TRIAD_RETURN_IF_ERROR(SetBeginOf(key, *found->second, stepping_begin_));
+    }
+    return std::optional<Hole>();
+  }
+
+  std::size_t queues_with_holes() const override { return holed_.size(); }
+
+  Status Feed(const TopicQueue& key, QueueOffset first, std::span<const QueueUnit> units) override {
+    return FindOrAdd(key).Feed(first, units, &unsynced_);
+  }
+
+  Status CloseHole(const TopicQueue& key) override { return FindOrAdd(key).CloseHole(&unsynced_); }
+
+  std::vector<TopicQueue> Queues() const override {
+    std::vector<TopicQueue> keys;
+    const std::shared_lock hold(mutex_);
+    keys.reserve(queues_.size());
+    for (const auto& [key, queue] : queues_) keys.push_back(key);
+    return keys;
   }
 
   std::optional<QueueRange> Range(const TopicQueue& key) const override {
@@ -235,7 +279,11 @@ class FileConsumeQueueStore final : public ConsumeQueueStore {
                                       std::size_t max_units) const override {
     const std::shared_ptr<ConsumeQueue> queue = Find(key);
     if (queue == nullptr) return std::vector<QueueUnit>();
-    return queue->Read(from, max_units);
+    Result<std::vector<QueueUnit>> units = queue->Read(from, max_units);
+    if (units.status().code() != StatusCode::kCorruption) return units;
+    Report(key, from, units.status());
+    return Status::Unavailable(std::string(units.status().message()) +
+                               "; it is being rebuilt from the log");
   }
 
  private:
@@ -255,6 +303,43 @@ class FileConsumeQueueStore final : public ConsumeQueueStore {
       auto queue = std::make_shared<ConsumeQueue>(fs_, path + "/" + entry.name, &budget_);
       TRIAD_RETURN_IF_ERROR(queue->Recover(checkpoint));
       if (!queue->empty()) queues_[{topic, QueueId{id}}] = std::move(queue);
+    }
+    return Status::Ok();
+  }
+
+  void List(ConsumeQueue& queue) {
+    if (queue.listed) return;
+    queue.listed = true;
+    to_write_.push_back(&queue);
+  }
+
+  // A queue with a hole follows when it has none.
+  Status SetBeginOf(const TopicQueue& key, ConsumeQueue& queue, PhysicalOffset begin) {
+    const Status done = queue.SetLogBegin(begin);
+    if (done.code() != StatusCode::kUnavailable) return done;
+    holed_.insert(key);
+    return Status::Ok();
+  }
+
+  void Report(const TopicQueue& key, QueueOffset bad, const Status& damage) const {
+    const std::lock_guard hold(reports_mutex_);
+    if (reports_.size() >= kReportsMax) return;  // it is met again
+    const bool is_new = reports_.emplace(key, bad).second;
+    LOG_IF(ERROR, is_new) << "consume queue of topic " << key.topic << " queue " << key.queue_id
+                          << ": " << damage.message() << "; it is rebuilt from the log";
+  }
+
+  Status TakeReports() {
+    std::map<TopicQueue, QueueOffset> reports;
+    {
+      const std::lock_guard hold(reports_mutex_);
+      reports.swap(reports_);
+    }
+    for (const auto& [key, bad] : reports) {
+      const auto found = queues_.find(key);
+      if (found == queues_.end()) continue;
+      TRIAD_RETURN_IF_ERROR(found->second->OpenHole(bad));
+      holed_.insert(key);
     }
     return Status::Ok();
   }
@@ -286,7 +371,11 @@ class FileConsumeQueueStore final : public ConsumeQueueStore {
   std::vector<ConsumeQueue*> to_write_;
   PhysicalOffset stepping_begin_;
   std::vector<TopicQueue> behind_begin_;  // queues that do not follow stepping_begin_ yet
+  std::set<TopicQueue> holed_;            // with a hole, or just filled
   std::uint64_t deletions_ = 0;
+
+  mutable std::mutex reports_mutex_;                   // for what follows; a leaf
+  mutable std::map<TopicQueue, QueueOffset> reports_;  // of damaged units, by readers
 };
 
 }  // namespace

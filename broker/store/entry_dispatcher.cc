@@ -30,7 +30,7 @@ ApplyContext ContextOf(const dledger::Entry& entry) {
 }  // namespace
 
 EntryDispatcher::EntryDispatcher(ReplicatedState* state, ConsumeQueueStore* queues, KeyIndex* keys,
-                                 std::function<void()> flush)
+                                 std::function<bool()> flush)
     : state_(state), queues_(queues), keys_(keys), flush_(std::move(flush)) {
   RefreshLevels();
 }
@@ -39,8 +39,7 @@ Result<EntryDispatcher::Outcome> EntryDispatcher::Apply(const dledger::Entry& en
   const ApplyContext context = ContextOf(entry);
   Outcome outcome;
   if (entry.type != dledger::EntryType::kBatch) {
-    keys_->BeginEntry(entry);
-    keys_->EndEntry(entry);
+    NoteKeyless(entry);
     state_->FinishEntry(context);
     return outcome;
   }
@@ -56,11 +55,9 @@ Result<EntryDispatcher::Outcome> EntryDispatcher::Apply(const dledger::Entry& en
                              !command.value().delete_groups.empty();
     if (!command.value().set_delay_levels.empty()) RefreshLevels();
     if (!command.value().delete_topics.empty() && messages_.empty()) {
-      keys_->BeginEntry(entry);
-      keys_->EndEntry(entry);
+      NoteKeyless(entry);
       state_->FinishEntry(context);
-      flush_();
-      DeleteTopics(command.value().delete_topics);
+      if (flush_()) DeleteTopics(command.value().delete_topics);
       return outcome;
     }
     DeleteTopics(command.value().delete_topics);
@@ -68,6 +65,17 @@ Result<EntryDispatcher::Outcome> EntryDispatcher::Apply(const dledger::Entry& en
   DispatchRecords(entry);
   state_->FinishEntry(context);
   return outcome;
+}
+
+// The key index may be behind: it is being rebuilt, and comes to this entry later.
+bool EntryDispatcher::TakesKeys(const dledger::Entry& entry) const {
+  return keys_->last() + 1 == entry.index;
+}
+
+void EntryDispatcher::NoteKeyless(const dledger::Entry& entry) {
+  if (!TakesKeys(entry)) return;
+  keys_->BeginEntry(entry);
+  keys_->EndEntry(entry);
 }
 
 void EntryDispatcher::DeleteTopics(const std::vector<Topic>& topics) {
@@ -100,7 +108,8 @@ Status EntryDispatcher::CheckRecords(const dledger::Entry& entry, const PayloadV
 
 void EntryDispatcher::DispatchRecords(const dledger::Entry& entry) {
   std::vector<std::pair<const TopicQueue, Arrival>*> touched;
-  keys_->BeginEntry(entry);
+  const bool takes_keys = TakesKeys(entry);
+  if (takes_keys) keys_->BeginEntry(entry);
   for (const MessageView& message : messages_) {
     auto found = arrivals_.find(QueueRef{message.topic, QueueId{message.queue_id}});
     if (found == arrivals_.end()) {
@@ -114,13 +123,11 @@ void EntryDispatcher::DispatchRecords(const dledger::Entry& entry) {
     ++arrival.messages;
     arrival.bytes += static_cast<std::int64_t>(message.record.size());
     const SearchProperties properties = FindSearchProperties(message.properties);
-    queues_->Append(found->first, message.queue_offset,
-                    {message.physical_offset, static_cast<std::int32_t>(message.record.size()),
-                     TagCodeOf(message, properties)});
-    RecordKeys(message, properties);
+    queues_->Append(found->first, message.queue_offset, UnitOf(message, properties));
+    if (takes_keys) RecordKeys(message, properties);
     NoteKey(message);
   }
-  keys_->EndEntry(entry);
+  if (takes_keys) keys_->EndEntry(entry);
   for (const auto* queue : touched) state_->NoteMessage(queue->first, queue->second.next);
 }
 
@@ -149,7 +156,7 @@ Status EntryDispatcher::Replay(const dledger::Entry& entry, Lacking lacking) {
       for (const Topic& topic : command.value().delete_topics) queues_->DeleteTopic(topic);
     }
   }
-  if (lacking.queues) TRIAD_RETURN_IF_ERROR(ReplayQueues(entry));
+  if (lacking.queues) TRIAD_RETURN_IF_ERROR(ReplayQueues(entry, lacking.whole));
   if (lacking.keys) {
     keys_->BeginEntry(entry);
     for (const MessageView& message : messages_) {
@@ -160,19 +167,49 @@ Status EntryDispatcher::Replay(const dledger::Entry& entry, Lacking lacking) {
   return Status::Ok();
 }
 
-Status EntryDispatcher::ReplayQueues(const dledger::Entry& entry) {
+Status EntryDispatcher::ReplayQueues(const dledger::Entry& entry, bool whole) {
   for (const MessageView& message : messages_) {
     const TopicQueue queue{Topic(std::string(message.topic)), QueueId{message.queue_id}};
     const std::optional<QueueRange> range = queues_->Range(queue);
-    if (range.has_value() && message.queue_offset > range->max) {
-      return Damaged(
-          entry, "its messages do not follow the consume queue of topic " + queue.topic.value());
+    const QueueOffset max = range ? range->max : QueueOffset{0};
+    if (message.queue_offset > max && (range || !whole)) {
+      if (whole) {
+        return Damaged(entry, "its messages do not follow those in front of it in topic " +
+                                  queue.topic.value());
+      }
+      LOG(WARNING) << "the consume queue of topic " << queue.topic << " queue " << queue.queue_id
+                   << " lacks the messages from " << max << " to " << message.queue_offset
+                   << "; they are rebuilt from the log";
+      queues_->ExtendTo(queue, message.queue_offset);
     }
     queues_->Append(queue, message.queue_offset,
-                    {message.physical_offset, static_cast<std::int32_t>(message.record.size()),
-                     TagCodeOf(message, FindSearchProperties(message.properties))});
+                    UnitOf(message, FindSearchProperties(message.properties)));
   }
   return Status::Ok();
+}
+
+Result<std::vector<EntryDispatcher::PlacedUnit>> EntryDispatcher::UnitsOf(
+    const dledger::Entry& entry, const TopicQueue& queue, QueueOffset begin, QueueOffset end) {
+  std::vector<PlacedUnit> units;
+  if (entry.type != dledger::EntryType::kBatch) return units;
+  const Result<PayloadView> payload = ParsePayload(entry.payload());
+  if (!payload.ok()) return Damaged(entry, payload.status().message());
+  TRIAD_RETURN_IF_ERROR(CheckRecords(entry, payload.value()));
+  for (const MessageView& message : messages_) {
+    const bool wanted = message.queue_id == queue.queue_id.value() &&
+                        message.queue_offset >= begin && message.queue_offset < end &&
+                        message.topic == queue.topic.value();
+    if (!wanted) continue;
+    units.push_back(
+        {message.queue_offset, UnitOf(message, FindSearchProperties(message.properties))});
+  }
+  return units;
+}
+
+QueueUnit EntryDispatcher::UnitOf(const MessageView& message,
+                                  const SearchProperties& properties) const {
+  return {message.physical_offset, static_cast<std::int32_t>(message.record.size()),
+          TagCodeOf(message, properties)};
 }
 
 // admin.md §8.2: the unique key, and every part of KEYS; not for a rolled back transaction.

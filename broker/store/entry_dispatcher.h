@@ -26,9 +26,9 @@ class EntryDispatcher {
  public:
   // All outlive it. `flush`: makes the state durable; called before files of a deleted topic are
   // removed, so that after a crash the queues are never older than a deletion the state must
-  // repeat.
+  // repeat. False: the store is being closed and nothing was made durable; the files stay.
   EntryDispatcher(ReplicatedState* state, ConsumeQueueStore* queues, KeyIndex* keys,
-                  std::function<void()> flush);
+                  std::function<bool()> flush);
 
   struct Outcome {
     ReplicatedState::CommandResult command;
@@ -39,12 +39,23 @@ class EntryDispatcher {
   Result<Outcome> Apply(const dledger::Entry& entry);
 
   // For an entry that the state has seen: what a derived store lacks. Queues: units and topic
-  // deletions. Errors: kCorruption, also when a queue lacks units in front of it.
+  // deletions. `whole`: the replay began with the log; without it, units that a queue lacks in
+  // front of the entry are a hole. Errors: kCorruption.
   struct Lacking {
     bool queues = true;
     bool keys = true;
+    bool whole = false;
   };
   Status Replay(const dledger::Entry& entry, Lacking lacking);
+
+  // What an entry says of the queue's units [begin, end), for the repair of a hole. Errors:
+  // kCorruption.
+  struct PlacedUnit {
+    QueueOffset offset;
+    QueueUnit unit;
+  };
+  Result<std::vector<PlacedUnit>> UnitsOf(const dledger::Entry& entry, const TopicQueue& queue,
+                                          QueueOffset begin, QueueOffset end);
 
   // Queues that got messages by Apply since the last call.
   struct Arrived {
@@ -63,9 +74,12 @@ class EntryDispatcher {
     std::int64_t bytes = 0;
   };
   Status CheckRecords(const dledger::Entry& entry, const PayloadView& payload);
+  bool TakesKeys(const dledger::Entry& entry) const;
+  void NoteKeyless(const dledger::Entry& entry);
   void DeleteTopics(const std::vector<Topic>& topics);
   void DispatchRecords(const dledger::Entry& entry);
-  Status ReplayQueues(const dledger::Entry& entry);
+  Status ReplayQueues(const dledger::Entry& entry, bool whole);
+  QueueUnit UnitOf(const MessageView& message, const SearchProperties& properties) const;
   void RecordKeys(const MessageView& message, const SearchProperties& properties);
   void NoteKey(const MessageView& message);
   std::int64_t TagCodeOf(const MessageView& message, const SearchProperties& properties) const;
@@ -74,7 +88,7 @@ class EntryDispatcher {
   ReplicatedState* const state_;
   ConsumeQueueStore* const queues_;
   KeyIndex* const keys_;
-  const std::function<void()> flush_;
+  const std::function<bool()> flush_;
   DelayLevels levels_;
   std::string levels_text_;            // what levels_ was parsed from
   std::vector<MessageView> messages_;  // of the entry at hand; they point into it

@@ -66,6 +66,13 @@ class FileKeyIndex final : public KeyIndex {
   Status Recover(PhysicalOffset log_begin);
 
   LogIndex last() const override { return last_; }
+  PhysicalOffset end() const override { return end_; }
+  bool damaged() const override {
+    const std::lock_guard hold(mutex_);
+    return damaged_.has_value();
+  }
+  void DropDamaged() override;
+  bool waits_for_room() const override { return waits_for_room_; }
   void BeginEntry(const dledger::Entry& entry) override;
   void Add(std::uint64_t hash, PhysicalOffset position) override;
   void EndEntry(const dledger::Entry& entry) override;
@@ -73,6 +80,7 @@ class FileKeyIndex final : public KeyIndex {
   void Seal() override {
     if (last_ != run_before_) WriteRun();
   }
+  Status CheckNth(std::size_t nth) const override;
   PendingSync PrepareSync() override;
   Status SetLogBegin(PhysicalOffset begin) override;
   Status Find(std::uint64_t hash, const TimeRange& times,
@@ -87,6 +95,8 @@ class FileKeyIndex final : public KeyIndex {
   Status RecoverFile(const std::string& path, PhysicalOffset base, std::uint64_t synced);
   void WriteRun();
   Status WriteBytes(const std::string& bytes, std::uint64_t at);
+  void ForgetOpenRun();
+  Status Damaged(PhysicalOffset base, const Status& damage) const;
   Status FindInRun(const File& file, const KeyRun& run, std::uint64_t hash,
                    const std::function<bool(PhysicalOffset)>& visit, bool* go_on) const;
 
@@ -103,12 +113,15 @@ class FileKeyIndex final : public KeyIndex {
   std::int64_t entry_time_ms_ = 0;
   std::int64_t first_time_ms_ = 0;  // of the records in memory
   std::int64_t last_time_ms_ = -1;
+  bool skips_entry_ = false;  // the entry at hand does not follow any more
+  bool waits_for_room_ = false;
   std::set<std::string> unsynced_;
 
   mutable std::mutex mutex_;  // for what follows; a leaf
   std::shared_ptr<OpenRun> open_;
   std::map<PhysicalOffset, SegmentRunsPtr> segments_;
   Newest newest_;
+  mutable std::optional<PhysicalOffset> damaged_;  // the first file that readers found so
 };
 
 // ---- Recovery -----------------------------------------------------------------------------------
@@ -177,20 +190,22 @@ Status FileKeyIndex::RecoverFile(const std::string& path, PhysicalOffset base,
 
 void FileKeyIndex::BeginEntry(const dledger::Entry& entry) {
   CHECK_EQ(entry.index, last_ + 1);
-  if (entry.segment_base != base_) {
-    Seal();
-    base_ = entry.segment_base;
-  }
+  if (entry.segment_base != base_) Seal();
+  skips_entry_ = entry.index != last_ + 1;
+  if (skips_entry_) return;
+  base_ = entry.segment_base;
   if (run_before_ == last_) run_begin_ = entry.position;
   entry_time_ms_ = entry.store_time_ms;
 }
 
 void FileKeyIndex::Add(std::uint64_t hash, PhysicalOffset position) {
+  if (skips_entry_) return;
   // Only this thread replaces open_, so it may look at it without the lock.
   std::uint32_t size = open_->size.load(std::memory_order_relaxed);
   if (size == kRunRecordsMax) {
     // In the middle of an entry: the run covers the entries in front of it, and records too much.
     WriteRun();
+    if (skips_entry_) return;
     size = 0;
   }
   if (last_time_ms_ < 0) first_time_ms_ = entry_time_ms_;
@@ -200,6 +215,7 @@ void FileKeyIndex::Add(std::uint64_t hash, PhysicalOffset position) {
 }
 
 void FileKeyIndex::EndEntry(const dledger::Entry& entry) {
+  if (std::exchange(skips_entry_, false)) return;
   last_ = entry.index;
   end_ = entry.end();
   const std::uint32_t size = open_->size.load(std::memory_order_relaxed);
@@ -229,9 +245,21 @@ void FileKeyIndex::WriteRun() {
   }
   run.file_offset = segment->size_bytes();
   const Status written = WriteBytes(bytes, run.file_offset);
+  if (written.code() == StatusCode::kNoSpace) {
+    LOG_IF(ERROR, !waits_for_room_) << "the key index waits for room on the disk: " << written
+                                    << ". Nothing is lost, it is in the log; free space";
+    waits_for_room_ = true;
+    skips_entry_ = true;
+    ForgetOpenRun();
+    last_ = run_before_;
+    end_ = run_begin_;
+    return;
+  }
   LOG_IF(FATAL, !written.ok()) << "cannot write the key index: " << written
-                               << ". Check the disk and its free space, then start again: the "
-                                  "index is rebuilt from the log.";
+                               << ". Check the disk, then start again: the index is rebuilt from "
+                                  "the log.";
+  LOG_IF(INFO, waits_for_room_) << "there is room on the disk again, the key index is written";
+  waits_for_room_ = false;
   segment->runs.push_back(run);
   {
     const std::lock_guard hold(mutex_);
@@ -251,18 +279,41 @@ Status FileKeyIndex::WriteBytes(const std::string& bytes, std::uint64_t at) {
   return file.value()->Write(at, bytes);
 }
 
+void FileKeyIndex::ForgetOpenRun() {
+  last_time_ms_ = -1;
+  const std::lock_guard hold(mutex_);
+  open_ = std::make_shared<OpenRun>();
+}
+
+void FileKeyIndex::DropDamaged() {
+  std::vector<SegmentRunsPtr> dropped;
+  {
+    const std::lock_guard hold(mutex_);
+    const std::optional<PhysicalOffset> from = std::exchange(damaged_, std::nullopt);
+    if (!from) return;
+    for (auto it = segments_.lower_bound(*from); it != segments_.end();) {
+      dropped.push_back(it->second);
+      it = segments_.erase(it);
+    }
+  }
+  if (dropped.empty()) return;  // retention was faster
+  for (const SegmentRunsPtr& segment : dropped) {
+    const Status removed = fs_.Remove(PathOf(segment->base));
+    LOG_IF(WARNING, !removed.ok()) << "a damaged file of the key index stays: " << removed;
+  }
+  ForgetOpenRun();
+  last_ = run_before_ = dropped.front()->runs.front().before;
+  end_ = run_begin_ = dropped.front()->runs.front().begin;
+}
+
 void FileKeyIndex::SkipTo(LogIndex last, PhysicalOffset end) {
   const Status dropped = SetLogBegin(PhysicalOffset{INT64_MAX});
   LOG_IF(FATAL, !dropped.ok()) << "cannot empty the key index: " << dropped
                                << ". Check the permissions of " << dir_
                                << ", or remove it, then start again.";
-  {
-    const std::lock_guard hold(mutex_);
-    open_ = std::make_shared<OpenRun>();
-  }
+  ForgetOpenRun();
   last_ = run_before_ = last;
   end_ = run_begin_ = end;
-  last_time_ms_ = -1;
 }
 
 KeyIndex::PendingSync FileKeyIndex::PrepareSync() {
@@ -319,29 +370,67 @@ Status FileKeyIndex::Find(std::uint64_t hash, const TimeRange& times,
       if (file == nullptr) {
         Result<std::unique_ptr<File>> opened =
             fs_.Open(PathOf((*segment)->base), {.read_only = true});
-        if (opened.status().code() == StatusCode::kNotFound) return Status::Ok();  // retention
+        if (opened.status().code() == StatusCode::kNotFound) {
+          return Damaged((*segment)->base, opened.status());
+        }
         if (!opened.ok()) return opened.status();
         file = std::move(opened.value());
       }
       bool go_on = true;
-      TRIAD_RETURN_IF_ERROR(FindInRun(*file, *run, hash, visit, &go_on));
+      const Status found = FindInRun(*file, *run, hash, visit, &go_on);
+      if (found.code() == StatusCode::kCorruption) return Damaged((*segment)->base, found);
+      TRIAD_RETURN_IF_ERROR(found);
       if (!go_on) return Status::Ok();
     }
   }
   return Status::Ok();
 }
 
+// OK when the file is not the index's any more: retention took it.
+Status FileKeyIndex::Damaged(PhysicalOffset base, const Status& damage) const {
+  const std::lock_guard hold(mutex_);
+  if (!segments_.contains(base)) return Status::Ok();
+  const bool is_new = !damaged_ || base < *damaged_;
+  if (is_new) damaged_ = base;
+  LOG_IF(ERROR, is_new) << PathOf(base) << " is damaged (" << damage.message()
+                        << "); the key index is rebuilt from the log from there on";
+  return Status::Unavailable("the key index is damaged and is being rebuilt from the log");
+}
+
+Status FileKeyIndex::CheckNth(std::size_t nth) const {
+  SegmentRunsPtr segment;
+  {
+    const std::lock_guard hold(mutex_);
+    for (const auto& [base, candidate] : segments_) {
+      segment = candidate;
+      if (nth < segment->runs.size()) break;
+      nth -= segment->runs.size();
+      segment = nullptr;
+    }
+  }
+  if (segment == nullptr) return Status::NotFound("no such run");
+  const KeyRun& run = segment->runs[nth];
+  const Result<std::unique_ptr<File>> file = fs_.Open(PathOf(segment->base), {.read_only = true});
+  if (file.status().code() == StatusCode::kNotFound) return Damaged(segment->base, file.status());
+  if (!file.ok()) return file.status();
+  std::string bytes(run.size_bytes() - kRunHeaderBytes, '\0');
+  Status checked = ReadExactly(**file, run.file_offset + kRunHeaderBytes, bytes);
+  if (checked.ok()) checked = CheckRun(run, bytes);
+  return checked.code() == StatusCode::kCorruption ? Damaged(segment->base, checked) : checked;
+}
+
 Status FileKeyIndex::FindInRun(const File& file, const KeyRun& run, std::uint64_t hash,
                                const std::function<bool(PhysicalOffset)>& visit,
                                bool* go_on) const {
   const ByteRange where = BucketEnds(run, hash);
-  std::array<char, 8> ends{};
+  std::array<char, 16> ends{};
   const std::span<char> wanted = std::span<char>(ends).first(where.bytes);
   TRIAD_RETURN_IF_ERROR(ReadExactly(file, run.file_offset + where.offset, wanted));
   const Result<ByteRange> records = BucketRecords(run, {wanted.data(), wanted.size()});
   if (!records.ok()) return records.status();
   std::string bytes(records.value().bytes, '\0');
   TRIAD_RETURN_IF_ERROR(ReadExactly(file, run.file_offset + records.value().offset, bytes));
+  TRIAD_RETURN_IF_ERROR(CheckBucket({wanted.data(), wanted.size()}, bytes));
   for (std::size_t end = bytes.size(); end > 0; end -= kKeyRecordBytes) {
     const KeyRecord record = DecodeKeyRecord(bytes.data() + end - kKeyRecordBytes);
     if (record.hash != hash || visit(PhysicalOffset{record.position})) continue;

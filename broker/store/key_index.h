@@ -7,7 +7,9 @@
 // kRunLogBytesMax of log, at the end of a segment and at an orderly stop. Only hashes are kept: the
 // reader compares the message itself. Written by the apply thread; read by reader threads, without
 // a lock but for a snapshot of the list of runs. Bounds: 1 MiB of records, and about 100 bytes per
-// run. Files: <dir>/<20-digit base of the segment>. A write that fails ends the process.
+// run. Files: <dir>/<20-digit base of the segment>. A write that fails ends the process, but for a
+// full disk: the records in memory are forgotten, `last` goes back, and they come from the log
+// again. So do those of a file that a reader found damaged, and all behind it.
 
 #pragma once
 
@@ -40,6 +42,12 @@ class KeyIndex {
   // ---- apply thread ----
   // The last entry whose keys are here; the caller goes on with the one behind it.
   virtual LogIndex last() const = 0;
+  virtual PhysicalOffset end() const = 0;  // of that entry
+  virtual bool damaged() const = 0;        // readers found a file so
+  // Forgets the files that readers found damaged, and what is behind them: `last` goes back.
+  virtual void DropDamaged() = 0;
+  // The last write found no room.
+  virtual bool waits_for_room() const = 0;
   // The next entry: its keys by Add, in order of position, between the two.
   virtual void BeginEntry(const dledger::Entry& entry) = 0;
   virtual void Add(std::uint64_t hash, PhysicalOffset position) = 0;
@@ -63,7 +71,8 @@ class KeyIndex {
     std::int64_t end_ms = INT64_MAX;
   };
   // Calls `visit` for every position recorded under `hash`, newest first, until it returns false.
-  // Runs without a message in `times` are passed over. Errors: kCorruption, kIoError.
+  // Runs without a message in `times` are passed over. Errors: kUnavailable (damaged; it is
+  // rebuilt), kIoError.
   virtual Status Find(std::uint64_t hash, const TimeRange& times,
                       const std::function<bool(PhysicalOffset)>& visit) const = 0;
   struct Newest {
@@ -71,6 +80,8 @@ class KeyIndex {
     PhysicalOffset position;
   };
   virtual Newest newest() const = 0;  // any thread: the last message recorded
+  // Reads and checks the `nth` run, from 0. Nothing behind the last: kNotFound. Errors: as Find.
+  virtual Status CheckNth(std::size_t nth) const = 0;
 };
 
 }  // namespace triad::broker

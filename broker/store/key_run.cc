@@ -10,7 +10,7 @@
 namespace triad::broker {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x54524B31;  // "TRK1"
+constexpr std::uint32_t kMagic = 0x54524B32;  // "TRK2"
 constexpr std::size_t kHeaderCrcAt = kRunHeaderBytes - 4;
 constexpr std::uint32_t kBucketBitsMax = 24;
 constexpr std::uint32_t kRecordsPerBucket = 8;
@@ -24,6 +24,15 @@ std::uint64_t Fold(std::uint64_t a, std::uint64_t b) {
 
 std::size_t BucketOf(std::uint64_t hash, std::uint32_t bits) {
   return bits == 0 ? 0 : static_cast<std::size_t>(hash >> (64 - bits));
+}
+
+std::uint32_t CrcOfBucket(std::uint32_t begin, std::uint32_t end, std::string_view records) {
+  std::string bound;
+  bound.reserve(8 + records.size());
+  AppendBe32(&bound, begin);
+  AppendBe32(&bound, end);
+  bound.append(records);
+  return Crc32c(bound);
 }
 
 std::string EncodeHeader(const KeyRun& run) {
@@ -72,6 +81,7 @@ std::string EncodeKeyRun(std::span<const KeyRecord> records, KeyRun* run) {
     bucket = end;
     end += count;
     AppendBe32(&bytes, end);
+    AppendBe32(&bytes, 0);  // below
   }
   bytes.resize(run->size_bytes());
   char* const to = bytes.data() + kRunHeaderBytes + run->table_bytes();
@@ -79,6 +89,15 @@ std::string EncodeKeyRun(std::span<const KeyRecord> records, KeyRun* run) {
     char* const at = to + kKeyRecordBytes * next[BucketOf(record.hash, run->bucket_bits)]++;
     StoreBe64(at, record.hash);
     StoreBe64(at + 8, static_cast<std::uint64_t>(record.position));
+  }
+  std::uint32_t begin = 0;
+  for (std::size_t bucket = 0; bucket < next.size(); ++bucket) {
+    char* const entry = bytes.data() + kRunHeaderBytes + bucket * 8;
+    end = LoadBe32(entry);
+    const std::string_view records_of(to + begin * kKeyRecordBytes,
+                                      (end - begin) * kKeyRecordBytes);
+    StoreBe32(entry + 4, CrcOfBucket(begin, end, records_of));
+    begin = end;
   }
   return bytes;
 }
@@ -108,20 +127,40 @@ Result<KeyRun> DecodeKeyRunHeader(std::string_view header) {
 
 ByteRange BucketEnds(const KeyRun& run, std::uint64_t hash) {
   const std::size_t bucket = BucketOf(hash, run.bucket_bits);
-  if (bucket == 0) return {kRunHeaderBytes, 4};
-  return {kRunHeaderBytes + (bucket - 1) * 4, 8};
+  if (bucket == 0) return {kRunHeaderBytes, 8};
+  return {kRunHeaderBytes + (bucket - 1) * 8, 16};
 }
 
 Result<ByteRange> BucketRecords(const KeyRun& run, std::string_view ends) {
-  CHECK(ends.size() == 4 || ends.size() == 8);
-  const std::uint32_t begin = ends.size() == 4 ? 0 : LoadBe32(ends.data());
-  const std::uint32_t end = LoadBe32(ends.data() + ends.size() - 4);
+  CHECK(ends.size() == 8 || ends.size() == 16);
+  const std::uint32_t begin = ends.size() == 8 ? 0 : LoadBe32(ends.data());
+  const std::uint32_t end = LoadBe32(ends.data() + ends.size() - 8);
   if (begin > end || end > run.count) {
     return Status::Corruption("run " + std::to_string(run.sequence) +
                               " of the key index has a damaged table");
   }
   return ByteRange{kRunHeaderBytes + run.table_bytes() + begin * kKeyRecordBytes,
                    (end - begin) * kKeyRecordBytes};
+}
+
+Status CheckBucket(std::string_view ends, std::string_view records) {
+  const std::uint32_t begin = ends.size() == 8 ? 0 : LoadBe32(ends.data());
+  const std::uint32_t end = LoadBe32(ends.data() + ends.size() - 8);
+  if (LoadBe32(ends.data() + ends.size() - 4) == CrcOfBucket(begin, end, records)) return {};
+  return Status::Corruption("a bucket of the key index does not match its CRC");
+}
+
+Status CheckRun(const KeyRun& run, std::string_view bytes) {
+  CHECK_EQ(bytes.size() + kRunHeaderBytes, run.size_bytes());
+  const std::string_view records = bytes.substr(run.table_bytes());
+  for (std::size_t at = 0; at < run.table_bytes(); at += 8) {
+    const std::string_view ends = at == 0 ? bytes.substr(0, 8) : bytes.substr(at - 8, 16);
+    const Result<ByteRange> where = BucketRecords(run, ends);
+    if (!where.ok()) return where.status();
+    const std::size_t skip = where->offset - kRunHeaderBytes - run.table_bytes();
+    TRIAD_RETURN_IF_ERROR(CheckBucket(ends, records.substr(skip, where->bytes)));
+  }
+  return {};
 }
 
 KeyRecord DecodeKeyRecord(const char* bytes) {

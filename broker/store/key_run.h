@@ -1,8 +1,9 @@
 // A run of the key index: the keys of some consecutive entries, as a hash table in a file.
 //
-// Pure. Layout: header (kRunHeaderBytes), the end of each bucket (u32), the records by bucket
-// (8-byte hash, 8-byte position; in a bucket in order of position). A bucket is the hash's first
-// bits, so a lookup reads two small ranges. Big-endian.
+// Pure. Layout: header (kRunHeaderBytes), of each bucket its end (u32) and a CRC32C of where it
+// stands and of its records, then the records by bucket (8-byte hash, 8-byte position; in a bucket
+// in order of position). A bucket is the hash's first bits, so a lookup reads and checks two small
+// ranges. Big-endian.
 
 #pragma once
 
@@ -41,7 +42,7 @@ struct KeyRun {
   std::uint32_t bucket_bits = 0;
   std::uint64_t file_offset = 0;  // not in the header
 
-  std::size_t table_bytes() const { return (std::size_t{1} << bucket_bits) * 4; }
+  std::size_t table_bytes() const { return (std::size_t{1} << bucket_bits) * 8; }
   std::size_t size_bytes() const {
     return kRunHeaderBytes + table_bytes() + count * kKeyRecordBytes;
   }
@@ -53,7 +54,7 @@ std::string EncodeKeyRun(std::span<const KeyRecord> records, KeyRun* run);
 // From the first kRunHeaderBytes of a run. Errors: kCorruption.
 Result<KeyRun> DecodeKeyRunHeader(std::string_view header);
 
-// Where the ends around the bucket of `hash` stand, from the run's first byte: `bytes` 4 or 8.
+// Where the table speaks of the bucket of `hash`, from the run's first byte: `bytes` 8 or 16.
 struct ByteRange {
   std::uint64_t offset = 0;
   std::size_t bytes = 0;
@@ -61,6 +62,10 @@ struct ByteRange {
 ByteRange BucketEnds(const KeyRun& run, std::uint64_t hash);
 // Where the bucket's records stand. Errors: kCorruption when `ends` cannot be.
 Result<ByteRange> BucketRecords(const KeyRun& run, std::string_view ends);
+// Errors: kCorruption when the records are not those of the table.
+Status CheckBucket(std::string_view ends, std::string_view records);
+// All of a run behind its header. Errors: kCorruption.
+Status CheckRun(const KeyRun& run, std::string_view bytes);
 KeyRecord DecodeKeyRecord(const char* bytes);
 
 }  // namespace triad::broker

@@ -81,7 +81,8 @@ class MessageStore {
   virtual Result<QueueOffset> OffsetByTime(const TopicQueue& queue, std::int64_t time_ms,
                                            bool upper) = 0;
   // Messages of an existing topic by key, of what is applied here; topic_begin and applied_end are
-  // filled in. Reader threads only. Errors: kNotFound: no such topic.
+  // filled in. Reader threads only. Errors: kNotFound: no such topic; kUnavailable: the key index
+  // is being rebuilt.
   virtual Result<std::vector<LoadedMessage>> FindMessages(KeyQuery query) = 0;
   virtual KeyIndex::Newest NewestKey() const = 0;
 };

@@ -9,6 +9,7 @@ namespace {
 
 constexpr char kCheckpointName[] = "cq_checkpoint";
 constexpr char kKeyRunName[] = "key_run";
+constexpr std::chrono::milliseconds kRoomPoll{100};
 
 std::string EncodeCheckpoint(const QueueCheckpoint& checkpoint) {
   return std::to_string(checkpoint.index.value()) + " " +
@@ -80,6 +81,7 @@ void StoreFlusher::NoteEntry(std::uint64_t bytes) {
 }
 
 void StoreFlusher::Tick() {
+  if (given_up_) return;
   FinishSync(false);
   const TimePoint now = clock_.MonoNow();
   const bool sync_due = bytes_since_sync_ >= policy_.queues_bytes ||
@@ -109,6 +111,7 @@ bool StoreFlusher::Wrote(const Status& status, const char* what) {
 }
 
 void StoreFlusher::FlushAll() {
+  if (given_up_) return;
   FinishSync(true);
   keys_->Seal();
   if (!queues_behind_ && state_->applied_index() != last_checkpoint_) {
@@ -159,10 +162,21 @@ void StoreFlusher::FinishSync(bool wait) {
   to_be_saved_ = std::exchange(in_making_, std::nullopt);
 }
 
-void StoreFlusher::FlushState() {
-  if (WriteState()) return;
-  LOG(FATAL) << "the disk has no room for what a deletion rests on. Free space, then start again: "
-                "nothing acknowledged is lost, it is in the log.";
+bool StoreFlusher::FlushState() {
+  while (!given_up_ && !WriteState()) {
+    std::unique_lock hold(mutex_);
+    changed_.wait_for(hold, kRoomPoll, [this] { return !may_wait_; });
+    given_up_ = !may_wait_;
+  }
+  return !given_up_;
+}
+
+void StoreFlusher::BeginStop() {
+  {
+    const std::lock_guard hold(mutex_);
+    may_wait_ = false;
+  }
+  changed_.notify_all();
 }
 
 bool StoreFlusher::WriteState() {

@@ -54,8 +54,11 @@ class StoreFlusher {
   void NoteEntry(std::uint64_t bytes);
   // Does what is due.
   void Tick();
-  // The state, now; a full disk ends the process.
-  void FlushState();
+  // The state, now; waits for room on a full disk. False: BeginStop came first. Then nothing more
+  // is made durable: what the caller could not do comes again at the next start.
+  bool FlushState();
+  // Any thread: nobody is to wait for room any more.
+  void BeginStop();
   // Everything, now; waits for a sync that runs.
   void FlushAll();
   // The queues were emptied: no checkpoint of theirs counts any more. Waits for a sync that runs.
@@ -87,6 +90,7 @@ class StoreFlusher {
   TimePoint state_flushed_at_;
   TimePoint queues_synced_at_;
   bool waits_for_room_ = false;
+  bool given_up_ = false;  // see FlushState
   std::uint64_t bytes_since_flush_ = 0;
   std::uint64_t bytes_since_sync_ = 0;
   LogIndex last_checkpoint_;                // made or in the making
@@ -100,6 +104,7 @@ class StoreFlusher {
   std::function<Status()> sync_;  // set: to be run
   bool running_ = false;
   bool stopping_ = false;
+  bool may_wait_ = true;
   Status sync_result_;
   std::thread thread_;
 };

@@ -107,7 +107,8 @@ class FileLogStore final : public LogStore {
   Status broken_;
   std::vector<std::string_view> parts_;  // of the write at hand, kept for its memory
 
-  // ---- background thread ----
+  // ---- background thread, and whoever finds damage ----
+  std::mutex checkpoint_mutex_;  // for what follows; held during IO
   CheckpointFile checkpoint_;
   EntryIndex::CheckpointMark checkpointed_;
 };
@@ -331,6 +332,7 @@ Status FileLogStore::Restart(const StoreBase& base) {
 }
 
 Status FileLogStore::WriteCheckpoint() {
+  const std::lock_guard hold(checkpoint_mutex_);
   // One that vouches for a damaged log would keep the next start from finding the damage.
   if (is_damaged_) return checkpoint_.Remove();
   const bool whole = checkpoint_.grown();
@@ -394,6 +396,10 @@ void FileLogStore::Distrust(const Status& damage) {
   if (is_damaged_.exchange(true)) return;
   LOG(ERROR) << damage << "; the next start of this peer verifies its whole log and fetches what "
              << "is damaged from the others";
+  // At once: this process may end before the next checkpoint is due.
+  const std::lock_guard hold(checkpoint_mutex_);
+  const Status removed = checkpoint_.Remove();
+  LOG_IF(ERROR, !removed.ok()) << "the log's checkpoint stays: " << removed;
 }
 
 // The entries of the block that holds `index`. A cut or a drop beside it may take them away.

@@ -33,7 +33,7 @@ class World {
                     .value()),
         keys_(
             KeyIndex::Open(PosixFileSystem(), dir_.path() + "/keys", 0, PhysicalOffset{0}).value()),
-        dispatcher_(&state_, queues_.get(), keys_.get(), [this] { CHECK(state_.Flush({}).ok()); }),
+        dispatcher_(&state_, queues_.get(), keys_.get(), [this] { return state_.Flush({}).ok(); }),
         appender_(Options(), clock_) {
     CHECK(state_.Load().ok());
   }

@@ -25,6 +25,7 @@ class DispatcherTest : public testing::Test {
           ++flushes_;
           flushed_at_ = state_.applied_index();
           topic_dir_at_flush_ = PosixFileSystem().Exists(dir_.path() + "/cq/T");
+          return may_delete_;
         }) {
     CHECK(state_.Load().ok());
   }
@@ -69,6 +70,7 @@ class DispatcherTest : public testing::Test {
   int flushes_ = 0;
   LogIndex flushed_at_;
   bool topic_dir_at_flush_ = false;
+  bool may_delete_ = true;
   EntryDispatcher dispatcher_;
   dledger::LogTail tail_;
   std::map<TopicQueue, QueueOffset> next_;
@@ -132,11 +134,35 @@ TEST_F(DispatcherTest, ReplayTouchesTheDerivedStoresOnly) {
   EXPECT_THAT(Arrivals(), IsEmpty());
 }
 
-TEST_F(DispatcherTest, ReplayOverAGapIsCorruption) {
+TEST_F(DispatcherTest, AGapInAReplayIsAHoleButCorruptionWhenTheReplayBeganWithTheLog) {
   ASSERT_TRUE(dispatcher_.Replay(*Entry(Payload({}, {Draft("T", 0, "a")})), {}).ok());
+  ASSERT_TRUE(queues_->WriteOut().ok());
   ++next_[Queue("T", 0)];
-  EXPECT_EQ(dispatcher_.Replay(*Entry(Payload({}, {Draft("T", 0, "b")})), {}).code(),
+  const auto entry = Entry(Payload({}, {Draft("T", 0, "b")}));
+  EXPECT_EQ(dispatcher_.Replay(*entry, {.keys = false, .whole = true}).code(),
             StatusCode::kCorruption);
+  ASSERT_TRUE(dispatcher_.Replay(*entry, {}).ok());
+  EXPECT_EQ(queues_->Range(Queue("T", 0))->max, QueueOffset{3});
+  EXPECT_EQ(queues_->FindHole().value()->begin, QueueOffset{1});
+}
+
+TEST_F(DispatcherTest, AQueueThatIsNotThereBeginsWithItsHoleUnlessTheReplayBeganWithTheLog) {
+  next_[Queue("T", 0)] = QueueOffset{7};
+  ASSERT_TRUE(dispatcher_.Replay(*Entry(Payload({}, {Draft("T", 0, "a")})), {}).ok());
+  EXPECT_EQ(queues_->Range(Queue("T", 0))->min, QueueOffset{0});
+  next_[Queue("U", 0)] = QueueOffset{7};
+  ASSERT_TRUE(dispatcher_.Replay(*Entry(Payload({}, {Draft("U", 0, "a")})), {.whole = true}).ok());
+  EXPECT_EQ(queues_->Range(Queue("U", 0))->min, QueueOffset{7});
+}
+
+TEST_F(DispatcherTest, FilesOfADeletedTopicStayWhenTheStateCannotBeMadeDurable) {
+  ASSERT_TRUE(dispatcher_.Apply(*Entry(Payload({}, {Draft("T", 0, "a")}))).ok());
+  ASSERT_TRUE(queues_->WriteOut().ok());
+  may_delete_ = false;
+  StateCommand command;
+  command.delete_topics.emplace_back("T");
+  ASSERT_TRUE(dispatcher_.Apply(*Entry(Payload(command, {}))).ok());
+  EXPECT_TRUE(queues_->Range(Queue("T", 0)).has_value());
 }
 
 TEST_F(DispatcherTest, DamagedPayloadsAreCorruptionAndChangeNothing) {

@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "tests/sim/sim_file_system.h"
 #include "tests/unit/broker/state_support.h"
 
@@ -81,6 +84,35 @@ TEST_F(StoreFlusherTest, WhatWaitedForRoomComesBackFromTheLogAfterACrash) {
   disk_.set_capacity(kAmple);
   ASSERT_TRUE(h_.Reopen().ok());
   EXPECT_EQ(h_.state().applied_index(), written) << "the replay has to begin there";
+}
+
+// What a topic's deletion rests on.
+TEST_F(StoreFlusherTest, AFlushThatMustBeWaitsForRoom) {
+  Message();
+  disk_.set_capacity(0);
+  std::atomic<bool> is_done{false};
+  std::thread apply([&] {
+    EXPECT_TRUE(flusher_.FlushState());
+    is_done = true;
+  });
+  EXPECT_FALSE(is_done);
+  disk_.set_capacity(kAmple);
+  apply.join();
+  EXPECT_FALSE(h_.state().dirty());
+}
+
+TEST_F(StoreFlusherTest, AStopEndsTheWaitAndNothingMoreIsMadeDurable) {
+  Message();
+  TickAfter(seconds(2));
+  Message();
+  disk_.set_capacity(0);
+  std::thread apply([&] { EXPECT_FALSE(flusher_.FlushState()); });
+  flusher_.BeginStop();
+  apply.join();
+  disk_.set_capacity(kAmple);  // too late: the deletion was not carried out
+  TickAfter(seconds(100));
+  flusher_.FlushAll();
+  EXPECT_TRUE(h_.state().dirty());
 }
 
 }  // namespace

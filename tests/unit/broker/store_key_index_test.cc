@@ -282,6 +282,84 @@ TEST(KeyIndex, ADamagedOrMissingSyncedRunIsSeen) {
   }
 }
 
+// A damaged file is forgotten with all behind it, and comes back by replay; what is asked meanwhile
+// is told to come later, and never gets what rotted.
+TEST(KeyIndex, NoFlippedBitOfARunIsEverServedAndTheRunComesBack) {
+  const std::string second = std::string(kDir) + "/00000000000000040000";
+  const std::string path = second;
+  std::mt19937_64 random(std::random_device{}());
+  for (int round = 0; round < 60; ++round) {
+    sim::SimFileSystem fs(1);
+    auto index = KeyIndex::Open(fs, kDir, 0, PhysicalOffset{0}).value();
+    for (std::uint64_t i = 1; i <= 100; ++i) Record(*index, i);
+    index->Seal();
+    const std::uint64_t size = fs.Open(second, {}).value()->Size().value();
+    const std::uint64_t at = kRunHeaderBytes + random() % (size - kRunHeaderBytes);
+    SCOPED_TRACE("byte " + std::to_string(at));
+    fs.Rot(second, at, 1);
+    const bool by_scrub = round % 2 == 0;
+    std::size_t refused = 0;
+    for (std::size_t nth = 0; by_scrub && nth < 3; ++nth) {
+      if (index->CheckNth(nth).code() == StatusCode::kUnavailable) ++refused;
+    }
+    for (int key = 0; !by_scrub && key < 20; ++key) {
+      std::vector<std::int64_t> found;
+      const Status status =
+          index->Find(KeyHash(kTopicSeed, std::to_string(key)), {}, [&](PhysicalOffset where) {
+            found.push_back(where.value());
+            return true;
+          });
+      if (status.code() == StatusCode::kUnavailable) ++refused;
+      for (const std::int64_t where : found) {
+        ASSERT_THAT(KeysOf(static_cast<std::uint64_t>(where / kEntryBytes) + 1),
+                    testing::Contains(KeyHash(kTopicSeed, std::to_string(key))));
+      }
+    }
+    ASSERT_GT(refused, 0u);
+    EXPECT_EQ(index->CheckNth(3).code(), StatusCode::kNotFound);
+    index->DropDamaged();
+    EXPECT_EQ(index->last(), LogIndex{40});
+    EXPECT_EQ(index->end(), EntryAt(41).position);
+    while (index->last() < LogIndex{120}) Record(*index, index->last().value() + 1);
+    ExpectExactly(*index, 1, 120);
+    index->Seal();
+    const KeyIndex::PendingSync pending = index->PrepareSync();
+    ASSERT_TRUE(pending.sync().ok());
+    index.reset();
+    fs.Crash(CrashMode::kDropAll);
+    index = KeyIndex::Open(fs, kDir, pending.synced, PhysicalOffset{0}).value();
+    EXPECT_EQ(index->last(), LogIndex{120});
+    ExpectExactly(*index, 1, 120);
+  }
+}
+
+TEST(KeyIndex, AFullDiskTakesBackWhatIsNotWrittenAndItComesFromTheLogAgain) {
+  sim::SimFileSystem fs(1);
+  fs.set_capacity(1u << 30);
+  auto index = KeyIndex::Open(fs, kDir, 0, PhysicalOffset{0}).value();
+  for (std::uint64_t i = 1; i <= 10; ++i) Record(*index, i);
+  index->Seal();
+  fs.set_capacity(0);
+  for (std::uint64_t i = 11; i <= 20; ++i) Record(*index, i);
+  // At an orderly stop, at a segment's end, and in the middle of an entry.
+  index->Seal();
+  EXPECT_TRUE(index->waits_for_room());
+  EXPECT_EQ(index->last(), LogIndex{10});
+  EXPECT_EQ(index->end(), EntryAt(11).position);
+  for (std::uint64_t i = 11; i <= kSegmentEntries + 1; ++i) Record(*index, i);
+  EXPECT_EQ(index->last(), LogIndex{10}) << "entry 41 begins a segment";
+  const dledger::Entry entry = EntryAt(11);
+  index->BeginEntry(entry);
+  for (std::size_t i = 0; i <= kRunRecordsMax + 5; ++i) index->Add(i, entry.position);
+  index->EndEntry(entry);
+  EXPECT_EQ(index->last(), LogIndex{10});
+  fs.set_capacity(1u << 30);
+  while (index->last() < LogIndex{100}) Record(*index, index->last().value() + 1);
+  index->Seal();
+  EXPECT_FALSE(index->waits_for_room());
+  ExpectExactly(*index, 1, 100);
+}
+
 TEST(KeyIndexCrash, WhatIsSyncedSurvivesAndTheRestComesBackByReplay) {
   const std::uint64_t base = std::random_device{}();
   for (std::uint64_t seed = base; seed < base + 100; ++seed) {

@@ -32,8 +32,11 @@ void ExpectMessages(const ConsumeQueueStore& store, std::int64_t end) {
   for (std::int32_t queue = 0; queue < kQueues; ++queue) {
     const std::int64_t count = (end - queue + kQueues - 1) / kQueues;
     const auto range = store.Range(Queue("T", queue));
-    ASSERT_EQ(range.has_value(), count > 0);
-    if (count <= 0) continue;
+    if (count <= 0) {  // nothing, or an empty file that a crash left
+      ASSERT_TRUE(!range.has_value() || range->max == QueueOffset{0});
+      continue;
+    }
+    ASSERT_TRUE(range.has_value());
     EXPECT_EQ(range->min, QueueOffset{0});
     ASSERT_EQ(range->max, QueueOffset{count});
     const auto units = store.Read(Queue("T", queue), QueueOffset{0}, 100000);
