@@ -114,6 +114,7 @@ void ClusterTest::StartCluster(std::map<std::string, std::string> overrides) {
   options.program_dir = TRIAD_PROGRAMS;
   options.conf_dir = std::string(TRIAD_ROOT) + "/conf";
   options.work_dir = dir_;
+  options.peers = peers_;
   options.overrides = std::move(overrides);
   options.overrides.try_emplace("mappedFileSizeCommitLog", "4194304");
   Result<std::unique_ptr<LocalCluster>> cluster = LocalCluster::Start(options);

@@ -3,6 +3,9 @@
 
 #include <signal.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "tests/e2e/cluster_fixture.h"
 
 namespace triad {
@@ -100,6 +103,42 @@ TEST_F(Durability, WithoutAMajorityNothingIsAcknowledgedAndServiceComesBackWithI
   load.Send(50);
   load.Drain();
   EXPECT_EQ(load.acked_count(), 100u);
+}
+
+// A follower is killed, and the log rots where its next start replays the state and the queues, in
+// front of what the log's own start looks at: it recovers that from the leader.
+TEST_F(Durability, AFollowerWhoseLogRotsWhereItsStartReplaysGetsItFromTheLeader) {
+  StartCluster({{"mappedFileSizeCommitLog", "67108864"}});
+  CreateTopic("Rot", 4);
+  OrderedLoad load(ClientOf("producer"), "Rot", 20);
+  ASSERT_TRUE(load.Start().ok());
+  load.Send(300);
+  load.Drain();
+  const std::size_t follower = (Leader() + 1) % 3;
+  const LocalBroker& peer = cluster_->brokers()[follower];
+  const std::string log = peer.store_dir + "/dledger-" + peer.peer_id;
+  // With the log's checkpoint its own start does not look in front of it any more.
+  ASSERT_TRUE(
+      Eventually([&] { return std::filesystem::exists(log + "/checkpoint"); }, seconds(30)));
+  ASSERT_TRUE(cluster_->Signal(follower, SIGKILL).ok());
+  {
+    std::fstream segment(log + "/00000000000000000000",
+                         std::ios::in | std::ios::out | std::ios::binary);
+    std::string bytes(4 << 20, '\0');
+    segment.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    const std::size_t at = bytes.find("k7:5");
+    ASSERT_NE(at, std::string::npos);
+    segment.clear();
+    segment.seekp(static_cast<std::streamoff>(at));
+    segment.put('K');
+  }
+  ASSERT_TRUE(cluster_->StartBroker(follower).ok());
+  load.Send(100);
+  ASSERT_TRUE(cluster_->WaitForMembers(3, seconds(60)).ok());
+  load.Drain();
+  EXPECT_EQ(load.acked_count(), 400u);
+  CheckStored(&load, "Rot", peer.client_address);
+  CheckLogsIdentical();
 }
 
 }  // namespace

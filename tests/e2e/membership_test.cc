@@ -119,6 +119,31 @@ TEST_F(GroupMembers, ThreePeersBecomeFiveAndThreeAgainAndTheLeaderIsRemoved) {
   }
 }
 
+TEST_F(GroupMembers, AGroupOfFiveGoesOnWithoutItsLeaderAndOneMore) {
+  peers_ = 5;
+  StartCluster();
+  CreateTopic("Five", 4);
+  OrderedLoad load(ClientOf("producer"), "Five", 10);
+  ASSERT_TRUE(load.Start().ok());
+  load.Send(200);
+  const std::size_t first = Leader();
+  const std::size_t second = (first + 1) % 5;
+  ASSERT_TRUE(cluster_->Signal(first, SIGKILL).ok());
+  load.Send(100);
+  ASSERT_TRUE(cluster_->Signal(second, SIGKILL).ok());
+  load.Send(100);
+  ASSERT_TRUE(cluster_->StartBroker(first).ok());
+  ASSERT_TRUE(cluster_->StartBroker(second).ok());
+  ExpectMembers({Id(0), Id(1), Id(2), Id(3), Id(4)});
+  load.Drain();
+  EXPECT_EQ(load.acked_count(), 400u);
+  for (const std::string& error : load.errors()) ADD_FAILURE() << error;
+  for (const LocalBroker& broker : cluster_->brokers()) {
+    CheckStored(&load, "Five", broker.client_address);
+  }
+  CheckLogsIdentical();
+}
+
 TEST_F(GroupMembers, SenselessChangesAreRefusedWithTheReason) {
   StartCluster();
   const std::size_t leader = Leader();

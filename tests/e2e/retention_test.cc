@@ -126,5 +126,35 @@ TEST_F(RetentionE2e, APeerWithANewDiskIsAsGoodAsTheOthersAgain) {
   CheckLogsIdentical();
 }
 
+TEST_F(RetentionE2e, ALearnerThatNeedsASnapshotBecomesAVoterAlsoWhenTheLeaderDiesMeanwhile) {
+  Begin();
+  ForgetOld();
+  const Result<std::size_t> added = cluster_->AddBroker();
+  ASSERT_TRUE(added.ok()) << added.status();
+  const std::size_t fresh = *added;
+  const LocalBroker& peer = cluster_->brokers()[fresh];
+  ASSERT_TRUE(cluster_->StartBroker(fresh).ok());
+  AdminRun run =
+      RunAdmin(cluster_->namesrv_address(), {"addPeer", "--id", peer.peer_id, "--address",
+                                             "127.0.0.1:" + std::to_string(peer.peer_port)});
+  ASSERT_EQ(run.exit_code, 0) << run.out;
+  const std::size_t dead = Leader();
+  ASSERT_TRUE(cluster_->Signal(dead, SIGKILL).ok());
+  Send("Filling", 1000);  // another leads
+  // An empty disk is trusted when every voter has spoken.
+  ASSERT_TRUE(cluster_->StartBroker(dead).ok());
+  const bool promoted = Eventually(
+      [&] {
+        run = RunAdmin(cluster_->namesrv_address(), {"promotePeer", "--id", peer.peer_id});
+        return run.exit_code == 0;
+      },
+      seconds(60));
+  ASSERT_TRUE(promoted) << run.out;
+  ASSERT_TRUE(cluster_->WaitForMembers(4, seconds(60)).ok());
+  ExpectEqualReads(fresh);
+  ExpectStateOf(fresh);
+  CheckLogsIdentical();
+}
+
 }  // namespace
 }  // namespace triad
