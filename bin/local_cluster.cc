@@ -122,7 +122,8 @@ Status LocalCluster::Prepare() {
   namesrv_port_ = PickPort(&next_port_);
   namesrv_address_ = options_.namesrv_host.address + ":" + std::to_string(namesrv_port_);
   for (int i = 0; i < options_.peers; ++i) {
-    brokers_.push_back(MakeBroker(static_cast<std::size_t>(i)));
+    const std::size_t at = static_cast<std::size_t>(i);
+    brokers_.push_back(MakeBroker(options_.hosts.empty() ? LocalHost{} : options_.hosts[at]));
   }
   for (std::size_t i = 0; i < brokers_.size(); ++i) TRIAD_RETURN_IF_ERROR(WriteBrokerConfig(i));
   return WriteFileAtomically(PosixFileSystem(), options_.work_dir + "/namesrv.conf",
@@ -132,12 +133,12 @@ Status LocalCluster::Prepare() {
                                  "/namesrv/kvConfig.json\n");
 }
 
-LocalBroker LocalCluster::MakeBroker(std::size_t number) {
+LocalBroker LocalCluster::MakeBroker(LocalHost host) {
   LocalBroker broker;
-  broker.peer_id = "n" + std::to_string(number);
+  broker.peer_id = "n" + std::to_string(next_peer_++);
   broker.listen_port = PickPort(&next_port_);
   broker.peer_port = PickPort(&next_port_);
-  if (number < options_.hosts.size()) broker.host = options_.hosts[number];
+  broker.host = std::move(host);
   broker.client_address = broker.host.address + ":" + std::to_string(broker.listen_port);
   broker.config_file = options_.work_dir + "/broker-" + broker.peer_id + ".conf";
   broker.store_dir = broker.host.store_dir.empty() ? options_.work_dir + "/" + broker.peer_id
@@ -146,11 +147,19 @@ LocalBroker LocalCluster::MakeBroker(std::size_t number) {
   return broker;
 }
 
-Result<std::size_t> LocalCluster::AddBroker() {
+Result<std::size_t> LocalCluster::AddBroker(LocalHost host) {
   const std::size_t i = brokers_.size();
-  brokers_.push_back(MakeBroker(i));
+  brokers_.push_back(MakeBroker(std::move(host)));
   TRIAD_RETURN_IF_ERROR(WriteBrokerConfig(i));
   return i;
+}
+
+Status LocalCluster::TakePlace(std::size_t newcomer, std::size_t gone) {
+  if (Running(gone)) return Status::InvalidArgument(brokers_[gone].peer_id + " still runs");
+  brokers_[gone] = std::move(brokers_[newcomer]);
+  brokers_.erase(brokers_.begin() + static_cast<std::ptrdiff_t>(newcomer));
+  for (std::size_t i = 0; i < brokers_.size(); ++i) TRIAD_RETURN_IF_ERROR(WriteBrokerConfig(i));
+  return Status::Ok();
 }
 
 Status LocalCluster::WriteBrokerConfig(std::size_t i) {

@@ -67,8 +67,11 @@ class LocalCluster {
   pid_t namesrv_pid() const { return namesrv_pid_; }
 
   // One more peer, not started and no member yet: its dLegerPeers names itself and everybody else.
-  // Its index.
-  Result<std::size_t> AddBroker();
+  // Its index; its id is a new one.
+  Result<std::size_t> AddBroker(LocalHost host = {});
+  // Forgets `gone`, which does not run and is no member any more; `newcomer` gets its index, and
+  // all files name the peers that are left.
+  Status TakePlace(std::size_t newcomer, std::size_t gone);
   Status StartBroker(std::size_t i);
   Status StartNameServer();  // on the same port as before
   // Sends the signal; SIGKILL and SIGTERM also wait for the end (at most `wait`). Returns the exit
@@ -94,7 +97,7 @@ class LocalCluster {
  private:
   explicit LocalCluster(LocalClusterOptions options);
   Status Prepare();
-  LocalBroker MakeBroker(std::size_t number);
+  LocalBroker MakeBroker(LocalHost host);
   Status WriteBrokerConfig(std::size_t i);
   Result<pid_t> Spawn(const LocalHost& host, const std::vector<std::string>& command,
                       const std::string& log_file);
@@ -105,6 +108,7 @@ class LocalCluster {
   std::string namesrv_address_;
   std::uint16_t namesrv_port_ = 0;
   std::uint16_t next_port_ = 0;  // to be tried
+  int next_peer_ = 0;            // the number in its id
   pid_t namesrv_pid_ = 0;
   std::string broker_name_ = "RaftNode00";
   std::vector<LocalBroker> brokers_;

@@ -13,18 +13,7 @@ namespace {
 
 constexpr std::chrono::seconds kExpiry{120};  // wire.md §7.1
 
-// Members of one group that subscribe differently make messages vanish; nobody else would say so.
-void WarnOfConflict(const GroupName& group, const ClientInfo& client,
-                    const remoting::SubscriptionData& old_one,
-                    const remoting::SubscriptionData& new_one, TimePoint now) {
-  static LogRateLimiter limiter{std::chrono::seconds(10)};
-  const auto suppressed = limiter.Allow(now);
-  if (!suppressed) return;
-  LOG(WARNING) << "members of consumer group " << group << " subscribe to " << new_one.topic
-               << " differently: \"" << old_one.sub_string << "\" so far, \"" << new_one.sub_string
-               << "\" by " << client.id << "; the latest wins, messages may vanish"
-               << SuppressedNote(*suppressed);
-}
+constexpr std::size_t kNamesInAWarning = 5;
 
 }  // namespace
 
@@ -79,6 +68,26 @@ Result<ConsumerRegistry::Renewed> ConsumerRegistry::Heartbeat(
   return renewed;
 }
 
+// Members of one group that subscribe differently make messages vanish; nobody else would say so.
+void ConsumerRegistry::WarnOfConflict(const GroupName& name, const Group& group,
+                                      const ClientInfo& client,
+                                      const remoting::SubscriptionData& old_one,
+                                      const remoting::SubscriptionData& new_one, TimePoint now) {
+  const auto suppressed = conflict_warnings_.Allow(now);
+  if (!suppressed) return;
+  std::string others;
+  std::size_t named = 0;
+  for (const auto& [id, member] : group.members) {
+    if (member.client.id == client.id || ++named > kNamesInAWarning) continue;
+    others += (others.empty() ? "" : ", ") + member.client.id.value();
+  }
+  if (named > kNamesInAWarning) others += ", ...";
+  LOG(WARNING) << "members of consumer group " << name << " subscribe to " << new_one.topic
+               << " differently: \"" << old_one.sub_string << "\" so far (" << others << "), \""
+               << new_one.sub_string << "\" by " << client.id
+               << "; the latest wins, messages may vanish" << SuppressedNote(*suppressed);
+}
+
 bool ConsumerRegistry::MergeSubscriptions(const remoting::ConsumerData& heartbeat,
                                           const ClientInfo& client, TimePoint now, Group* group) {
   bool topics_changed = false;
@@ -95,7 +104,7 @@ bool ConsumerRegistry::MergeSubscriptions(const remoting::ConsumerData& heartbea
                          old->second->expression_type != data.expression_type;
     if (differs && group->members.size() > 1) {
       ++conflicts_;
-      WarnOfConflict(GroupName(heartbeat.group_name), client, *old->second, data, now);
+      WarnOfConflict(GroupName(heartbeat.group_name), *group, client, *old->second, data, now);
     }
     merged[topic] = data.sub_version > old->second->sub_version
                         ? std::make_shared<const remoting::SubscriptionData>(data)

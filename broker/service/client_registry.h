@@ -21,6 +21,7 @@
 
 #include "common/clock.h"
 #include "common/ids.h"
+#include "common/log_rate_limiter.h"
 #include "common/status.h"
 #include "remoting/client_bodies.h"
 #include "remoting/server.h"
@@ -90,6 +91,9 @@ class ConsumerRegistry {
   bool MergeSubscriptions(const remoting::ConsumerData& heartbeat, const ClientInfo& client,
                           TimePoint now, Group* group);
   std::vector<Member> MembersOf(const Group& group) const;
+  void WarnOfConflict(const GroupName& name, const Group& group, const ClientInfo& client,
+                      const remoting::SubscriptionData& old_one,
+                      const remoting::SubscriptionData& new_one, TimePoint now);
 
   const std::size_t max_members_;
   const OnChange on_change_;
@@ -98,6 +102,7 @@ class ConsumerRegistry {
   std::map<std::uint64_t, std::vector<GroupName>> groups_of_connection_;
   std::size_t members_ = 0;
   std::size_t conflicts_ = 0;
+  LogRateLimiter conflict_warnings_{std::chrono::seconds(10)};
 };
 
 class ProducerRegistry {

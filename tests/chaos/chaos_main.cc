@@ -17,7 +17,9 @@
 DEFINE_int32(seconds, 60, "how long faults are dealt");
 DEFINE_string(nemesis, "kill", "which faults, with commas between; all");
 DEFINE_uint64(seed, 0, "decides what is dealt and when; 0: the clock does");
-DEFINE_string(clients, "cpp", "whose clients make the load: cpp");
+DEFINE_string(clients, "cpp", "whose clients make the load: cpp, java, go");
+DEFINE_string(client_program, "", "what runs them (bin/chaos makes it); see foreign_load.h");
+DEFINE_string(system, "triad", "whose brokers: triad, rocketmq (bin/chaos makes them)");
 DEFINE_bool(loopback, false, "on 127.0.0.1 instead of network namespaces: links cannot be cut");
 DEFINE_bool(degrade, false, "kills instead of faults that this machine cannot make, loudly");
 DEFINE_string(broker, "", "keys of broker.conf: key=value,key=value");
@@ -42,6 +44,8 @@ RunOptions OptionsOfFlags() {
   options.loopback = FLAGS_loopback;
   options.keep = FLAGS_keep;
   options.degrade = FLAGS_degrade;
+  options.client_program = FLAGS_client_program;
+  options.original = FLAGS_system == "rocketmq";
   std::istringstream keys(FLAGS_broker);
   for (std::string key; std::getline(keys, key, ',');) {
     options.broker_keys[key.substr(0, key.find('='))] = key.substr(key.find('=') + 1);
@@ -56,8 +60,9 @@ RunOptions OptionsOfFlags() {
 }
 
 int Main() {
-  if (FLAGS_clients != "cpp") {
-    std::cerr << "chaos: --clients=" << FLAGS_clients << " is not known; there is: cpp\n";
+  if ((FLAGS_clients == "cpp") != FLAGS_client_program.empty()) {
+    std::cerr << "chaos: --clients " << FLAGS_clients
+              << " needs bin/chaos, which makes its program\n";
     return 2;
   }
   const RunOptions options = OptionsOfFlags();

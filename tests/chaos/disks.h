@@ -26,9 +26,11 @@ class Disks {
   Disks(const Disks&) = delete;
   Disks& operator=(const Disks&) = delete;
 
-  // Where the peer's store goes, and where its files really are.
+  // Where the peer's store goes, and where the files of a store on its disk really are.
   std::string StoreOf(std::size_t i) const { return disks_[i].mount + "/store"; }
-  std::string BackingStoreOf(std::size_t i) const { return disks_[i].backing + "/files/store"; }
+  std::string BackingOf(std::size_t i, const std::string& store) const {
+    return disks_[i].backing + "/files" + store.substr(disks_[i].mount.size());
+  }
 
   // `words`: an order of crashfs_main.cc. Returns what it reports.
   Result<std::string> Order(std::size_t i, const std::string& words);

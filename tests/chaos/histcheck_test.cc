@@ -152,6 +152,23 @@ TEST(Histcheck, MeasuresFailoverFromTheFaultToTheFirstAcknowledgementOfALaterSen
   EXPECT_EQ(verdict->faults_without_ack, 1u);
 }
 
+TEST(Histcheck, MeasuresFailoverAsEachClientSeesIt) {
+  std::istringstream in(
+      R"({"op":"fault","key":"kill","value":"n0","leader":true,"t_inv_ns":1000000}
+{"id":1,"op":"send","client":"a","key":"T/0","value":"a-1","t_inv_ns":2000000}
+{"id":2,"op":"send","client":"b","key":"T/0","value":"b-1","t_inv_ns":2000000}
+{"id":1,"outcome":"ok","offset":0,"t_ret_ns":101000000}
+{"id":2,"outcome":"info","t_ret_ns":200000000}
+{"id":3,"op":"send","client":"b","key":"T/0","value":"b-2","t_inv_ns":300000000}
+{"id":3,"outcome":"ok","offset":1,"t_ret_ns":501000000}
+{"id":4,"op":"send","client":"b","key":"T/0","value":"b-3","t_inv_ns":510000000}
+{"id":4,"outcome":"ok","offset":2,"t_ret_ns":520000000})");
+  const Result<Verdict> verdict = CheckHistory(in);
+  ASSERT_TRUE(verdict.ok()) << verdict.status();
+  EXPECT_EQ(verdict->failover_ns, std::vector<std::int64_t>{100'000'000});
+  EXPECT_EQ(verdict->client_failover_ns, (std::vector<std::int64_t>{100'000'000, 500'000'000}));
+}
+
 TEST(Histcheck, FindsEverySpoiledPlaceInHistoriesOfACorrectBroker) {
   std::map<std::string, int> spoiled;
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {

@@ -45,7 +45,10 @@ Status HistoryChecker::Begin(const Event& event) {
   if (event.op == Op::kUnlock) objects_.OnUnlockBegins(event);
   if (event.op == Op::kFault) {
     ++verdict_.faults;
-    if (event.leader) open_faults_ns_.push_back(event.invoked_ns);
+    if (event.leader) {
+      open_faults_ns_.push_back(event.invoked_ns);
+      faults_ns_.push_back(event.invoked_ns);
+    }
     return Status::Ok();
   }
   if (event.op == Op::kGroup) return messages_.OnGroup(event);
@@ -60,7 +63,7 @@ Status HistoryChecker::End(const Event& begun, const Event& end) {
   switch (begun.op) {
     case Op::kSend:
     case Op::kAppend:
-      TrackFailover(begun, end);
+      if (begun.op == Op::kSend) TrackFailover(begun, end);
       if (begun.op == Op::kAppend) objects_.OnOperation(begun, end, line_);
       return messages_.OnSendEnds(begun, end, line_);
     case Op::kRead: return messages_.OnRead(begun, line_);
@@ -84,6 +87,10 @@ void HistoryChecker::TrackFailover(const Event& begun, const Event& end) {
     verdict_.failover_ns.push_back(end.returned_ns - fault_ns);
     return true;
   });
+  std::size_t& passed = client_faults_[begun.client];
+  while (passed < faults_ns_.size() && faults_ns_[passed] <= begun.invoked_ns) {
+    verdict_.client_failover_ns.push_back(end.returned_ns - faults_ns_[passed++]);
+  }
 }
 
 const Verdict& HistoryChecker::Finish() {

@@ -46,6 +46,8 @@ class HistoryChecker {
   std::int64_t now_ns_ = 0;
   std::unordered_map<std::int64_t, Running> running_;
   std::vector<std::int64_t> open_faults_ns_;  // of the leader, nothing acknowledged since
+  std::vector<std::int64_t> faults_ns_;       // of the leader, all
+  std::unordered_map<std::string, std::size_t> client_faults_;  // how many each client got over
 };
 
 // Errors: kInvalidArgument, kIoError.

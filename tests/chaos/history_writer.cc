@@ -1,11 +1,19 @@
 #include "tests/chaos/history_writer.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <utility>
+#include <vector>
 
 #include "common/clock.h"
 
 namespace triad::chaos {
+
+namespace {
+constexpr std::int64_t kImportedIds = std::int64_t{1} << 40;
+}  // namespace
 
 std::int64_t NowNs() {
   return SystemClock().MonoNow().time_since_epoch().count();
@@ -34,7 +42,7 @@ std::int64_t HistoryWriter::Begin(Event event) {
   event.invokes = true;
   event.completes = false;
   event.invoked_ns = NowNs();
-  if (event.op == Op::kSend) sends_.insert(event.id);
+  Count(event);
   Write(event);
   return event.id;
 }
@@ -45,10 +53,43 @@ void HistoryWriter::End(std::int64_t id, Event end) {
   end.invokes = false;
   end.completes = true;
   end.returned_ns = NowNs();
+  Count(end);
   Write(end);
-  if (sends_.erase(id) == 0 || end.outcome != Outcome::kOk) return;
-  ++acked_;
-  last_ack_ns_ = end.returned_ns;
+}
+
+void HistoryWriter::Import(Event event) {
+  std::lock_guard hold(mutex_);
+  if (event.id >= 0) event.id += kImportedIds;
+  Count(event);
+  Write(event);
+}
+
+// What the run itself wants to know while it goes on.
+void HistoryWriter::Count(const Event& event) {
+  if (event.invokes && event.op == Op::kSend) sends_.insert(event.id);
+  if (event.completes && !event.invokes && sends_.erase(event.id) != 0 &&
+      event.outcome == Outcome::kOk) {
+    ++acked_;
+    last_ack_ns_ = std::max(last_ack_ns_, event.returned_ns);
+  }
+  if (!event.invokes) return;
+  if (event.op == Op::kGroup) {
+    groups_[event.group].topic = event.key;
+    groups_[event.group].orderly = event.value == "orderly";
+  }
+  if (event.op != Op::kDeliver || event.outcome != Outcome::kOk) return;
+  // What repeating clients stored twice has one value and two places; what came back through the
+  // retry topic has one value and another place.
+  Group& group = groups_[event.group];
+  group.taken.insert(group.orderly ? event.key + " " + std::to_string(event.offset) : event.value);
+}
+
+std::uint64_t HistoryWriter::DeliveredOf(const std::string& topic) {
+  std::lock_guard hold(mutex_);
+  for (const auto& [name, group] : groups_) {
+    if (group.topic == topic) return group.taken.size();
+  }
+  return 0;
 }
 
 void HistoryWriter::Note(Event event) {
@@ -56,6 +97,7 @@ void HistoryWriter::Note(Event event) {
   event.invokes = event.completes = true;
   if (event.outcome == Outcome::kNone) event.outcome = Outcome::kOk;
   event.invoked_ns = event.returned_ns = NowNs();
+  Count(event);
   Write(event);
 }
 
@@ -65,6 +107,23 @@ Status HistoryWriter::Flush() {
     return Status::IoError("the history could not be written to its end");
   }
   return Status::Ok();
+}
+
+Status SortHistory(const std::string& path) {
+  std::vector<std::pair<std::int64_t, std::string>> lines;
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) {
+    const Result<Event> event = ParseEvent(line);
+    if (!event.ok()) return event.status();
+    lines.emplace_back(event->time_ns(), std::move(line));
+  }
+  if (in.bad()) return Status::IoError("cannot read " + path);
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ofstream out(path, std::ios::trunc);
+  for (const auto& [time_ns, line] : lines) out << line << '\n';
+  out.close();
+  return out.good() ? Status::Ok() : Status::IoError("cannot write " + path);
 }
 
 std::uint64_t HistoryWriter::acked() {

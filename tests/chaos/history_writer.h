@@ -1,12 +1,14 @@
 // HistoryWriter: the history of a run, written while it happens.
 //
 // Begins are written before the request leaves, ends after the answer came; times are taken under
-// one mutex, so that the lines are in the order of time. Thread: safe on every thread.
+// one mutex, so that the lines are in the order of time. What another process saw comes in late,
+// with its own times: SortHistory puts such a history in order. Thread: safe on every thread.
 
 #pragma once
 
 #include <cstdint>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -29,15 +31,21 @@ class HistoryWriter {
   void End(std::int64_t id, Event end);
   // Something that is over when it is seen; ok unless it says otherwise.
   void Note(Event event);
+  // An event of another process that has its own times; its ids are kept apart from ours.
+  void Import(Event event);
   Status Flush();
 
   std::uint64_t acked();  // sends
   // When the last send ended well; 0 = never.
   std::int64_t last_ack_ns();
+  // Messages of `topic` that its group (kGroup) took at least once.
+  std::uint64_t DeliveredOf(const std::string& topic);
 
  private:
   explicit HistoryWriter(std::FILE* file) : file_(file) {}
-  void Write(const Event& event);  // with the mutex held
+  // With the mutex held.
+  void Write(const Event& event);
+  void Count(const Event& event);
 
   std::mutex mutex_;
   std::FILE* const file_;
@@ -46,7 +54,17 @@ class HistoryWriter {
   std::unordered_set<std::int64_t> sends_;  // running
   std::uint64_t acked_ = 0;
   std::int64_t last_ack_ns_ = 0;
+  struct Group {
+    std::string topic;
+    bool orderly = false;
+    std::unordered_set<std::string> taken;
+  };
+  std::map<std::string, Group> groups_;
 };
+
+// Puts the lines of a history file into the order of time; lines of one moment stay as they are.
+// Reads the whole file into memory.
+Status SortHistory(const std::string& path);
 
 // CLOCK_MONOTONIC.
 std::int64_t NowNs();

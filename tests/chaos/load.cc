@@ -67,6 +67,17 @@ Outcome OutcomeOf(const Status& status) {
   }
 }
 
+void NoteGroups(HistoryWriter* history) {
+  for (const bool orderly : {true, false}) {
+    Event group;
+    group.op = Op::kGroup;
+    group.group = orderly ? "G-orderly" : "G-free";
+    group.key = orderly ? kOrderedTopic : kFreeTopic;
+    group.value = orderly ? "orderly" : "concurrent";
+    history->Note(group);
+  }
+}
+
 Load::Load(std::string namesrv_address, std::string broker_name, HistoryWriter* history,
            std::uint64_t seed, milliseconds between_sends)
     : namesrv_address_(std::move(namesrv_address)),
@@ -76,20 +87,16 @@ Load::Load(std::string namesrv_address, std::string broker_name, HistoryWriter* 
       between_sends_(between_sends) {}
 
 Load::~Load() {
-  StopSending();
-  StopConsuming();
+  IgnoreError(StopSending(), "it cannot fail");
+  IgnoreError(StopConsuming(), "it cannot fail");
 }
 
 Status Load::Start() {
+  NoteGroups(history_);
   for (const bool orderly : {true, false}) {
-    Event group;
-    group.op = Op::kGroup;
-    group.group = orderly ? "G-orderly" : "G-free";
-    group.key = orderly ? kOrderedTopic : kFreeTopic;
-    group.value = orderly ? "orderly" : "concurrent";
-    history_->Note(group);
     for (const char* member : {"a", "b"}) {
-      TRIAD_RETURN_IF_ERROR(StartConsumer(group.group + member, orderly));
+      TRIAD_RETURN_IF_ERROR(
+          StartConsumer(std::string(orderly ? "G-orderly" : "G-free") + member, orderly));
     }
   }
   for (int i = 0; i < kFreeProducers; ++i) threads_.emplace_back([this, i] { SendFree(i); });
@@ -155,17 +162,6 @@ void Load::OnDelivered(const std::string& group, const std::string& client, std:
   event.value = ValueOf(message.body);
   event.hash = HashOf(message.body);
   history_->Note(event);
-  std::lock_guard hold(mutex_);
-  if (!taken) return;
-  // What repeating clients stored twice has one value and two places; what came back through the
-  // retry topic has one value and another place.
-  delivered_[message.topic].insert(token != 0 ? event.key + " " + std::to_string(event.offset)
-                                              : event.value);
-}
-
-std::uint64_t Load::DeliveredOf(const std::string& topic) {
-  std::lock_guard hold(mutex_);
-  return delivered_[topic].size();
 }
 
 void Load::SendFree(int number) {
@@ -249,15 +245,17 @@ void Load::SendOrdered(int number) {
   producer.Shutdown();
 }
 
-void Load::StopSending() {
+Status Load::StopSending() {
   stopper_.Stop();
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
+  return Status::Ok();
 }
 
-void Load::StopConsuming() {
+Status Load::StopConsuming() {
   for (auto& consumer : consumers_) consumer->Shutdown();
   consumers_.clear();
+  return Status::Ok();
 }
 
 }  // namespace triad::chaos

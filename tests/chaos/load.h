@@ -1,4 +1,5 @@
-// Load: producers and consumers whose every operation is in the history.
+// Traffic: producers and consumers whose every operation is in the history. Load: those of our
+// client.
 //
 // Single attempts to chosen queues (nothing may be stored twice), ordered sends that repeat by
 // themselves, an orderly and a concurrent group that must get everything. Owns its threads and
@@ -9,12 +10,10 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
-#include <unordered_set>
 #include <vector>
 
 #include "tests/chaos/history_writer.h"
@@ -50,19 +49,28 @@ std::string ValueOf(const std::string& body);
 std::int64_t HashOf(const std::string& body);
 Outcome OutcomeOf(const Status& status);
 
-class Load {
+// The groups that must get everything.
+void NoteGroups(HistoryWriter* history);
+
+class Traffic {
+ public:
+  virtual ~Traffic() = default;
+  virtual Status Start() = 0;
+  virtual Status StopSending() = 0;
+  virtual Status StopConsuming() = 0;
+};
+
+class Load : public Traffic {
  public:
   Load(std::string namesrv_address, std::string broker_name, HistoryWriter* history,
        std::uint64_t seed, std::chrono::milliseconds between_sends);
-  ~Load();
+  ~Load() override;
   Load(const Load&) = delete;
   Load& operator=(const Load&) = delete;
 
-  Status Start();
-  void StopSending();
-  void StopConsuming();
-  // Messages that `topic`'s group took at least once.
-  std::uint64_t DeliveredOf(const std::string& topic);
+  Status Start() override;
+  Status StopSending() override;
+  Status StopConsuming() override;
 
  private:
   Status StartConsumer(const std::string& client, bool orderly);
@@ -79,8 +87,6 @@ class Load {
   Stopper stopper_;
   std::vector<std::thread> threads_;
   std::vector<std::unique_ptr<client::PushConsumer>> consumers_;
-  std::mutex mutex_;
-  std::map<std::string, std::unordered_set<std::string>> delivered_;  // topic -> messages
 };
 
 }  // namespace triad::chaos

@@ -37,5 +37,6 @@ void StrikeEio(World* world);
 void StrikeSlowDisk(World* world);
 void StrikeRot(World* world);
 void StrikeWipe(World* world);
+void StrikeMember(World* world);
 
 }  // namespace triad::chaos

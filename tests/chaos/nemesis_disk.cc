@@ -162,7 +162,8 @@ void StrikeRot(World* world) {
   world->AllUp(kComesBack);
   const std::size_t peer = world->LeaderOrAny();
   world->Kill(peer);
-  const std::string what = Damage(world, world->disks()->BackingStoreOf(peer));
+  const std::string what =
+      Damage(world, world->disks()->BackingOf(peer, world->cluster().brokers()[peer].store_dir));
   world->Fault("rot", world->HostOf(peer) + ": " + what);
   StartOrReplace(world, peer);
   world->WaitBetween(500, 2000);

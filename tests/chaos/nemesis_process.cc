@@ -28,6 +28,7 @@ const std::vector<Nemesis>& Nemeses() {
       {"slowdisk", StrikeSlowDisk, 3, false, true},
       {"rot", StrikeRot, 2, false, true},
       {"wipe", StrikeWipe, 1},
+      {"member", StrikeMember, 1},
   };
   return all;
 }
@@ -80,8 +81,9 @@ void StrikeFailover(World* world) {
   world->SendKill(*leader);
   world->Fault("failover", NamesOf({*leader}), true);
   world->Kill(*leader);
-  if (!world->WaitForAck(since_ns, seconds(20)) && !world->stopped()) {
-    world->Problem("nothing was acknowledged for 20 s after the leader was killed");
+  if (!world->WaitForAck(since_ns, world->patience()) && !world->stopped()) {
+    world->Problem("nothing was acknowledged for " + std::to_string(world->patience().count()) +
+                   " ms after the leader was killed");
   }
   world->Start(*leader);
   world->WaitCaughtUp(*leader, seconds(30));

@@ -40,7 +40,7 @@ class ObjectLoad::Caller {
 
   // Writes the begin, asks, and returns what came; `id` is for Finish.
   Result<remoting::Command> Ask(const Event& begin, remoting::Command request, std::int64_t* id) {
-    const std::string& address = load_->addresses_[at_ % load_->addresses_.size()];
+    const std::string address = load_->Address(at_);
     *id = load_->history_->Begin(begin);
     Result<remoting::Command> answer = client_->CallSync(address, std::move(request), kTimeout);
     if (!answer.ok()) ++at_;
@@ -93,6 +93,16 @@ void ObjectLoad::Stop() {
   stopper_.Stop();
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
+}
+
+void ObjectLoad::UseAddresses(std::vector<std::string> addresses) {
+  std::lock_guard hold(mutex_);
+  addresses_ = std::move(addresses);
+}
+
+std::string ObjectLoad::Address(std::size_t at) {
+  std::lock_guard hold(mutex_);
+  return addresses_[at % addresses_.size()];
 }
 
 std::string ObjectLoad::GroupOf(const char* prefix, int object) {

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -33,6 +34,8 @@ class ObjectLoad {
 
   void Start();
   void Stop();
+  // Other peers from now on.
+  void UseAddresses(std::vector<std::string> addresses);
 
  private:
   // Which object a family of clients works on.
@@ -46,12 +49,14 @@ class ObjectLoad {
   void Registers(int number);
   void Locks(int number);
   void Maximum(int number);
+  std::string Address(std::size_t at);
   // Group and queue of an object's number.
   static std::string GroupOf(const char* prefix, int object);
   static int QueueOf(int object) { return object % kObjectQueues; }
 
   const std::string namesrv_address_, broker_name_;
-  const std::vector<std::string> addresses_;
+  std::mutex mutex_;  // of `addresses_`
+  std::vector<std::string> addresses_;
   HistoryWriter* const history_;
   const std::uint64_t seed_;
   Stopper stopper_;

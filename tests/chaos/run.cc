@@ -7,7 +7,7 @@
 #include <fstream>
 #include <iostream>
 
-#include "tests/chaos/drain.h"
+#include "tests/chaos/foreign_load.h"
 #include "tests/chaos/history_checker.h"
 #include "triad/admin.h"
 
@@ -27,11 +27,14 @@ milliseconds BetweenSends(int seconds_run) {
   return milliseconds(seconds_run <= 300 ? 2 : seconds_run <= 1200 ? 8 : 20);
 }
 
-std::vector<DrainTopic> Topics() {
-  return {{kFreeTopic, kTopicQueues}, {kOrderedTopic, kTopicQueues}, {kObjectTopic, kObjectQueues}};
-}
-
 }  // namespace
+
+// The original knows no linearizable offsets and no fencing: its small objects are not asked for.
+std::vector<DrainTopic> Run::Topics() const {
+  std::vector<DrainTopic> topics{{kFreeTopic, kTopicQueues}, {kOrderedTopic, kTopicQueues}};
+  if (!options_.original) topics.push_back({kObjectTopic, kObjectQueues});
+  return topics;
+}
 
 Run::~Run() {
   load_.reset();
@@ -47,6 +50,9 @@ Status Run::ChooseNemeses() {
     bool known = name == "all";
     for (const Nemesis& nemesis : Nemeses()) {
       if (name != nemesis.name && !(name == "all" && nemesis.name != "failover")) continue;
+      if (options_.original && nemesis.name == "member") {
+        return Status::InvalidArgument("no member nemesis for the original: it cannot do that");
+      }
       known = true;
       nemeses_.push_back(&nemesis);
     }
@@ -138,6 +144,11 @@ Status Run::StartCluster() {
     options.overrides[std::string("maxTransferBytesOnMessageIn") + where] = "1048576";
     options.overrides[std::string("maxTransferCountOnMessageIn") + where] = "1000";
   }
+  if (options_.original) {  // else its followers send every reader to the leader
+    options.overrides.try_emplace("slaveReadEnable", "true");
+    options.overrides.try_emplace("flushDiskType", "SYNC_FLUSH");
+    options.overrides.try_emplace("mapedFileSizeConsumeQueue", "600000");
+  }
   auto cluster = LocalCluster::Start(options);
   if (!cluster.ok()) return cluster.status();
   cluster_ = std::move(*cluster);
@@ -222,13 +233,13 @@ Status Run::WaitForConsumers() {
       const Result<std::uint64_t> messages =
           Drain::MessagesIn(&reader, topic, kTopicQueues, cluster_->broker_name());
       if (messages.ok()) stored = *messages;
-      if (messages.ok() && load_->DeliveredOf(topic) >= stored) break;
+      if (messages.ok() && history_->DeliveredOf(topic) >= stored) break;
       world_->Wait(milliseconds(200));
     }
-    if (load_->DeliveredOf(topic) < stored) {
+    if (history_->DeliveredOf(topic) < stored) {
       world_->Problem(std::string("the consumers of ") + topic + " got " +
-                      std::to_string(load_->DeliveredOf(topic)) + " of " + std::to_string(stored) +
-                      " messages");
+                      std::to_string(history_->DeliveredOf(topic)) + " of " +
+                      std::to_string(stored) + " messages");
     }
   }
   return Status::Ok();
@@ -236,6 +247,9 @@ Status Run::WaitForConsumers() {
 
 Status Run::Judge() {
   TRIAD_RETURN_IF_ERROR(history_->Flush());
+  if (!options_.client_program.empty()) {
+    TRIAD_RETURN_IF_ERROR(SortHistory(options_.work_dir + "/history.jsonl"));
+  }
   std::ifstream in(options_.work_dir + "/history.jsonl");
   Result<Verdict> verdict = CheckHistory(in);
   if (!verdict.ok()) return verdict.status();
@@ -247,14 +261,53 @@ void Run::CountMissing(int seconds_run) {
   for (const Nemesis* nemesis : nemeses_) {
     // Alone: its own rate. Among others: they take turns, and a turn is some seconds.
     const int count = static_cast<int>(nemeses_.size());
+    // The original takes far longer to be whole again between two faults.
+    const int slower = options_.original ? 5 : 1;
     const int planned =
-        count == 1 ? nemesis->planned_per_minute * seconds_run / 60 : seconds_run / (14 * count);
+        (count == 1 ? nemesis->planned_per_minute * seconds_run / 60 : seconds_run / (14 * count)) /
+        slower;
     const auto found = world_->counts().find(std::string(nemesis->name));
     const int fired = found == world_->counts().end() ? 0 : found->second;
     if (fired >= planned) continue;
     missing_.push_back(std::string(nemesis->name) + " fired " + std::to_string(fired) +
                        " times, planned were " + std::to_string(planned));
   }
+}
+
+Status Run::StartLoad() {
+  const milliseconds between = BetweenSends(options_.seconds);
+  if (options_.client_program.empty()) {
+    load_ = std::make_unique<Load>(cluster_->namesrv_address(), cluster_->broker_name(),
+                                   history_.get(), options_.seed, between);
+  } else {
+    // A stock client finds another leader at its next poll of the routes, 30 s apart.
+    world_->UsePatience(seconds(90));
+    load_ = std::make_unique<ForeignLoad>(
+        std::vector<std::string>{options_.client_program, cluster_->namesrv_address(),
+                                 cluster_->broker_name(), std::to_string(options_.seed),
+                                 std::to_string(between.count())},
+        options_.work_dir + "/clients.log", history_.get());
+  }
+  TRIAD_RETURN_IF_ERROR(load_->Start());
+  const auto addresses = [this] {
+    std::vector<std::string> all;
+    for (const LocalBroker& broker : cluster_->brokers()) all.push_back(broker.client_address);
+    return all;
+  };
+  if (options_.original) return Status::Ok();
+  objects_ = std::make_unique<ObjectLoad>(cluster_->namesrv_address(), cluster_->broker_name(),
+                                          addresses(), history_.get(), options_.seed);
+  objects_->Start();
+  world_->UseAdmin(options_.program_dir + "/triad-admin",
+                   [this, addresses] { objects_->UseAddresses(addresses()); });
+  return Status::Ok();
+}
+
+Status Run::StopLoad() {
+  TRIAD_RETURN_IF_ERROR(load_->StopSending());
+  if (objects_) objects_->Stop();
+  TRIAD_RETURN_IF_ERROR(WaitForConsumers());
+  return load_->StopConsuming();
 }
 
 Status Run::Execute() {
@@ -268,22 +321,12 @@ Status Run::Execute() {
   world_ = std::make_unique<World>(cluster_.get(), layout_.get(), disks_.get(), history_.get(),
                                    options_.seed);
   world_->UseClocks(clock_files_);
-  load_ = std::make_unique<Load>(cluster_->namesrv_address(), cluster_->broker_name(),
-                                 history_.get(), options_.seed, BetweenSends(options_.seconds));
-  TRIAD_RETURN_IF_ERROR(load_->Start());
-  std::vector<std::string> addresses;
-  for (const LocalBroker& broker : cluster_->brokers()) addresses.push_back(broker.client_address);
-  objects_ = std::make_unique<ObjectLoad>(cluster_->namesrv_address(), cluster_->broker_name(),
-                                          addresses, history_.get(), options_.seed);
-  objects_->Start();
+  TRIAD_RETURN_IF_ERROR(StartLoad());
   Strike();
   CountMissing(options_.seconds);
   std::cerr << "chaos: healing\n";
   HealAll();
-  load_->StopSending();
-  objects_->Stop();
-  TRIAD_RETURN_IF_ERROR(WaitForConsumers());
-  load_->StopConsuming();
+  TRIAD_RETURN_IF_ERROR(StopLoad());
   std::cerr << "chaos: reading everything on every peer\n";
   const Status drained = Drain(cluster_.get(), Topics(), history_.get()).Run(kDrain);
   if (!drained.ok()) world_->Problem(drained.ToString());

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/chaos/drain.h"
 #include "tests/chaos/nemesis.h"
 #include "tests/chaos/object_load.h"
 #include "tests/chaos/verdict.h"
@@ -24,6 +25,8 @@ struct RunOptions {
   bool loopback = false;                           // no namespaces: nemeses of links are refused
   bool degrade = false;                            // kills instead of what the machine cannot do
   bool keep = false;                               // keep the directory of a good run
+  std::string client_program;                      // whose clients make the load; empty: ours
+  bool original = false;                           // program_dir has the original's broker
   std::map<std::string, std::string> broker_keys;  // of broker.conf
   std::string program_dir, conf_dir, library_dir;
   std::string work_dir;  // absolute
@@ -52,6 +55,9 @@ class Run {
   Status BuildHosts();
   Status StartCluster();
   Status CreateTopics();
+  Status StartLoad();
+  Status StopLoad();
+  std::vector<DrainTopic> Topics() const;
   void Strike();
   void HealAll();
   Status WaitForConsumers();
@@ -69,7 +75,7 @@ class Run {
   std::unique_ptr<LocalCluster> cluster_;
   std::unique_ptr<HistoryWriter> history_;
   std::unique_ptr<World> world_;
-  std::unique_ptr<Load> load_;
+  std::unique_ptr<Traffic> load_;
   std::unique_ptr<ObjectLoad> objects_;
   Verdict verdict_;
   std::vector<std::string> degraded_;

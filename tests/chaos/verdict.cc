@@ -62,6 +62,15 @@ std::string ReportOf(const Verdict& v) {
   for (const auto& [name, count] : counts) {
     text += std::string(name) + ": " + std::to_string(count) + "\n";
   }
+  for (const auto& [who, times] : {std::pair("any client", &v.failover_ns),
+                                   std::pair("each client by itself", &v.client_failover_ns)}) {
+    text += std::string("failover of ") + who + ": " + std::to_string(times->size()) + " times";
+    for (const double p : {0.1, 0.5, 0.9, 0.95, 0.99, 1.0}) {
+      text += " p" + std::to_string(static_cast<int>(p * 100)) + "=" +
+              std::to_string(PercentileMs(*times, p));
+    }
+    text += " ms\n";
+  }
   for (const std::string& example : v.examples) text += "VIOLATION " + example + "\n";
   return text;
 }

@@ -31,6 +31,8 @@ struct Verdict {
   std::map<std::string, std::string> objects;  // name -> "ok", "bad" or "unknown"
   // Failover: from a fault of the leader to the end of the first acknowledged send begun after it.
   std::vector<std::int64_t> failover_ns;
+  // The same as each client sees it: one value for every client and fault.
+  std::vector<std::int64_t> client_failover_ns;
   std::uint64_t faults_without_ack = 0;  // nothing was acknowledged after them
   std::uint64_t faults = 0;
   std::uint64_t checked_queues = 0, checked_messages = 0;

@@ -63,6 +63,24 @@ void World::Start(std::size_t peer) {
   if (!started.ok()) Problem(started.ToString());
 }
 
+Status World::Admin(std::vector<std::string> words, milliseconds limit) {
+  words.insert(words.begin(), admin_);
+  words.insert(words.end(), {"-n", cluster_.namesrv_address()});
+  const std::int64_t end_ns = NowNs() + std::chrono::nanoseconds(limit).count();
+  for (;;) {
+    Status done = RunProgram(words);
+    if (done.ok() || NowNs() > end_ns || Wait(milliseconds(300))) return done;
+  }
+}
+
+void World::TakePlace(std::size_t newcomer, std::size_t old) {
+  const Status took = cluster_.TakePlace(newcomer, old);
+  if (!took.ok()) Problem(took.ToString());
+  killed_.erase(old);
+  may_end_.erase(old);
+  if (members_changed_) members_changed_();
+}
+
 void World::LookAfterProcesses() {
   for (std::size_t i = 0; i < cluster_.brokers().size(); ++i) {
     if (killed_.contains(i) || may_end_.contains(i) || cluster_.Running(i)) continue;

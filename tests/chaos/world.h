@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -44,6 +45,20 @@ class World {
   // Where the wall clocks of the peers are moved (fault_shim.cc); empty: they are not.
   void UseClocks(std::vector<std::string> files) { clock_files_ = std::move(files); }
   const std::vector<std::string>& clock_files() const { return clock_files_; }
+
+  // The operator's program; called after other peers have taken over the places of old ones.
+  void UseAdmin(std::string program, std::function<void()> members_changed) {
+    admin_ = std::move(program);
+    members_changed_ = std::move(members_changed);
+  }
+  // Runs `mqadmin VERB ... ` until it succeeds. Its last refusal when that takes longer than
+  // `limit`.
+  Status Admin(std::vector<std::string> words, std::chrono::milliseconds limit);
+  // `newcomer` is peer `old` from now on, which ended and is no member any more.
+  void TakePlace(std::size_t newcomer, std::size_t old);
+  // How long the load's clients may need to find another leader.
+  void UsePatience(std::chrono::milliseconds patience) { patience_ = patience; }
+  std::chrono::milliseconds patience() const { return patience_; }
 
   // A fault begins: counts it (`count` times) and writes it into the history.
   void Fault(const std::string& kind, const std::string& whom, bool leader = false, int count = 1);
@@ -85,6 +100,9 @@ class World {
   std::map<std::string, int> counts_;
   std::vector<std::string> problems_;
   std::vector<std::string> clock_files_;
+  std::string admin_;
+  std::function<void()> members_changed_;
+  std::chrono::milliseconds patience_{20'000};
   std::set<std::size_t> may_end_;
   std::set<std::size_t> killed_;
   bool stopped_ = false;

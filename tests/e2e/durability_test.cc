@@ -15,7 +15,7 @@ using std::chrono::seconds;
 
 class Durability : public ClusterTest {};
 
-TEST_F(Durability, LeaderKilledUnderLoadLosesNothingAcknowledged) {
+TEST_F(Durability, REP_1_REP_5_LeaderKilledUnderLoadLosesNothingAndTheNextAnswersWithinSeconds) {
   StartCluster();
   CreateTopic("Kill", 4);
   OrderedLoad load(ClientOf("producer"), "Kill", 20);
@@ -23,8 +23,12 @@ TEST_F(Durability, LeaderKilledUnderLoadLosesNothingAcknowledged) {
   for (int round = 0; round < 3; ++round) {
     load.Send(300);
     const std::size_t leader = Leader();
+    load.Drain();
     ASSERT_TRUE(cluster_->Signal(leader, SIGKILL).ok());
-    load.Send(300);
+    const auto killed = std::chrono::steady_clock::now();
+    load.Send(1, 0);  // returns when it is answered
+    EXPECT_LT(std::chrono::steady_clock::now() - killed, seconds(5));
+    load.Send(299);
     load.Drain();
     ASSERT_TRUE(cluster_->StartBroker(leader).ok());
     ASSERT_TRUE(cluster_->WaitForMembers(3, seconds(30)).ok());
@@ -52,6 +56,37 @@ TEST_F(Durability, FollowerKilledAndRestartedCatchesUpWithoutAnErrorToProducers)
   EXPECT_TRUE(load.errors().empty());
   ASSERT_TRUE(cluster_->WaitForMembers(3, seconds(30)).ok());
   CheckStored(&load, "Follower", cluster_->brokers()[follower].client_address);
+  CheckLogsIdentical();
+}
+
+TEST_F(Durability, REP_2_AFollowerThatStoodStillCatchesUpWithoutARestart) {
+  StartCluster();
+  CreateTopic("Still", 4);
+  OrderedLoad load(ClientOf("producer"), "Still", 20);
+  ASSERT_TRUE(load.Start().ok());
+  load.Send(200);
+  const std::size_t follower = (Leader() + 1) % 3;
+  ASSERT_TRUE(cluster_->Signal(follower, SIGSTOP).ok());
+  load.Send(6000, 256);
+  ASSERT_TRUE(cluster_->Signal(follower, SIGCONT).ok());
+  load.Send(200);
+  load.Drain();
+  EXPECT_EQ(load.acked_count(), 6400u);
+  EXPECT_TRUE(load.errors().empty());
+  const std::string address = cluster_->brokers()[follower].client_address;
+  const Result<std::vector<client::MessageQueue>> queues = reader_->Queues("Still");
+  ASSERT_TRUE(queues.ok()) << queues.status();
+  for (const client::MessageQueue& queue : *queues) {
+    const Result<std::int64_t> wanted = reader_->MaxOffset(queue);
+    ASSERT_TRUE(wanted.ok()) << wanted.status();
+    EXPECT_TRUE(Eventually(
+        [&] {
+          const auto pull = reader_->PullFrom(address, queue, "*", 0, 1);
+          return pull.ok() && pull->max_offset >= *wanted;
+        },
+        seconds(60)));
+  }
+  CheckStored(&load, "Still", address);
   CheckLogsIdentical();
 }
 

@@ -1,16 +1,84 @@
 // Planned operations: a leader that is asked to go hands over; a rolling restart is not noticed; a
 // NameServer restart heals.
 
+#include <arpa/inet.h>
+#include <glog/logging.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <fstream>
+
+#include "remoting/codes.h"
 #include "tests/e2e/cluster_fixture.h"
+
+extern char** environ;
 
 namespace triad {
 namespace {
 
 using std::chrono::seconds;
 
-class Operations : public ClusterTest {};
+class Operations : public ClusterTest {
+ protected:
+  static Result<remoting::Command> Ask(const std::string& address, std::int32_t code,
+                                       const std::string& topic) {
+    const auto client = remoting::CreateClient({}, {});
+    remoting::Command request = remoting::Command::Request(code);
+    if (!topic.empty()) request.ext.Set("topic", topic);
+    Result<remoting::Command> answer = client->CallSync(address, request, seconds(2));
+    client->Stop();
+    return answer;
+  }
+};
+
+// Two answers that differ in the order of their members only have the same letters.
+std::string Sorted(std::string text) {
+  std::sort(text.begin(), text.end());
+  return text;
+}
+
+// A name server beside the cluster's own.
+class NameServerProcess {
+ public:
+  NameServerProcess() {
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in any{};
+    any.sin_family = AF_INET;
+    any.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof any;
+    CHECK(::bind(fd, reinterpret_cast<sockaddr*>(&any), length) == 0);
+    CHECK(::getsockname(fd, reinterpret_cast<sockaddr*>(&any), &length) == 0);
+    port_ = std::to_string(::ntohs(any.sin_port));
+    ::close(fd);
+  }
+  ~NameServerProcess() { Kill(); }
+  std::string address() const { return "127.0.0.1:" + port_; }
+  bool Start(const std::string& dir) {
+    const std::string file = dir + "/second.conf";
+    std::ofstream(file) << "listenPort=" << port_ << "\nbindAddress=127.0.0.1\nkvConfigPath=" << dir
+                        << "/second/kvConfig.json\n";
+    std::string program = std::string(TRIAD_PROGRAMS) + "/triad-namesrv";
+    std::string option = "-c";
+    std::string name = file;
+    char* argv[] = {program.data(), option.data(), name.data(), nullptr};
+    return ::posix_spawn(&pid_, program.c_str(), nullptr, nullptr, argv, environ) == 0;
+  }
+  void Kill() {
+    if (pid_ == 0) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    pid_ = 0;
+  }
+
+ private:
+  std::string port_;
+  pid_t pid_ = 0;
+};
 
 TEST_F(Operations, RollingRestartUnderLoadFailsNoSend) {
   StartCluster({{"shutdownWaitTimeSeconds", "2"}});
@@ -50,36 +118,76 @@ TEST_F(Operations, AFirstSendIsAnsweredWhenTheRouteOfItsTopicIsThere) {
   }
 }
 
-TEST_F(Operations, AnEmptyNameServerKnowsTheGroupAgainWithinSeconds) {
+TEST_F(Operations, NS_2_AnEmptyNameServerKnowsTheGroupAgainWithinSecondsAndSendsGoOn) {
   StartCluster();
   CreateTopic("Route", 4);
+  OrderedLoad load(ClientOf("producer"), "Route", 10);
+  ASSERT_TRUE(load.Start().ok());
+  load.Send(100);
   cluster_->KillNameServer();
+  load.Send(100);
   ASSERT_TRUE(cluster_->StartNameServer().ok());
   EXPECT_TRUE(Eventually(
       [&] {
         Result<client::TopicRoute> route = admin_->Route("Route");
         return route.ok() && route->brokers.size() == 1 && route->brokers[0].addresses.contains(0);
       },
-      seconds(8)));
+      seconds(5)));
+  load.Send(100);
+  load.Drain();
+  for (const std::string& error : load.errors()) ADD_FAILURE() << error;
 }
 
-TEST_F(Operations, AKilledPeerLeavesTheRouteAtOnceAndAnAddressNeverStandsTwice) {
+TEST_F(Operations, NS_5_TwoNameServersAgreeAgainAfterOneWasAway) {
+  NameServerProcess second;
+  StartCluster({{"namesrvAddr", second.address()}});
+  if (HasFatalFailure()) return;
+  const auto route_at = [&](const std::string& address) -> std::string {
+    const Result<remoting::Command> answer = Ask(address, remoting::kGetRouteInfoByTopic, "Away");
+    return answer.ok() && answer->code == 0 ? answer->body : "";
+  };
+  const auto members_at = [&](const std::string& address) -> std::string {
+    const Result<remoting::Command> answer = Ask(address, remoting::kGetBrokerClusterInfo, "");
+    return answer.ok() && answer->code == 0 ? answer->body : "";
+  };
+  ASSERT_TRUE(second.Start(dir_));
+  ASSERT_TRUE(Eventually([&] { return !members_at(second.address()).empty(); }, seconds(20)));
+  second.Kill();
+  CreateTopic("Away", 4);
+  ASSERT_TRUE(second.Start(dir_));
+  const std::string first = cluster_->namesrv_address();
+  EXPECT_TRUE(Eventually(
+      [&] {
+        const std::string route = route_at(first);
+        return !route.empty() && Sorted(route) == Sorted(route_at(second.address())) &&
+               Sorted(members_at(first)) == Sorted(members_at(second.address()));
+      },
+      seconds(5)))
+      << route_at(first) << "\n"
+      << route_at(second.address());
+}
+
+TEST_F(Operations, NS_1_NS_3_AKilledPeerLeavesTheRouteAtOnceAndAnAddressNeverStandsTwice) {
   StartCluster();
   CreateTopic("Leave", 2);
   const std::size_t leader = Leader();
   const std::string gone = cluster_->brokers()[leader].client_address;
   ASSERT_TRUE(cluster_->Signal(leader, SIGKILL).ok());
   bool twice = false;
-  EXPECT_TRUE(Eventually(
-      [&] {
-        Result<std::vector<client::BrokerGroup>> groups = admin_->ClusterList();
-        if (!groups.ok() || groups->size() != 1) return false;
-        std::set<std::string> seen;
-        for (const auto& [id, address] : (*groups)[0].addresses)
-          twice = !seen.insert(address).second || twice;
-        return !seen.contains(gone) && (*groups)[0].addresses.contains(0);
-      },
-      seconds(5)));
+  std::set<std::string> seen;
+  const auto look = [&] {  // true: somebody leads
+    Result<std::vector<client::BrokerGroup>> groups = admin_->ClusterList();
+    if (!groups.ok() || groups->size() != 1) return false;
+    seen.clear();
+    for (const auto& [id, address] : (*groups)[0].addresses)
+      twice = !seen.insert(address).second || twice;
+    return (*groups)[0].addresses.contains(0);
+  };
+  EXPECT_TRUE(Eventually([&] { return look() && !seen.contains(gone); }, seconds(5)));
+  // It comes back as a follower: the others' places are as they were.
+  ASSERT_TRUE(cluster_->StartBroker(leader).ok());
+  EXPECT_TRUE(Eventually([&] { return look() && seen.size() == 3; }, seconds(30)));
+  EXPECT_NE(Leader(), leader);
   EXPECT_FALSE(twice);
 }
 

@@ -95,6 +95,23 @@ class RetentionE2e : public ClusterTest {
   int sent_ = 0;
 };
 
+TEST_F(RetentionE2e, OFS_2_OFS_3_BehindTheMinimumAPullIsToldWhereToGoAndANewGroupHasNoPlace) {
+  Begin();
+  ForgetOld();
+  const client::MessageQueue queue = OnlyQueue("Filling");
+  const Result<std::int64_t> min = reader_->MinOffset(queue);
+  ASSERT_TRUE(min.ok()) << min.status();
+  ASSERT_GT(*min, 0);
+  const Result<client::PullResult> pull = reader_->Pull(queue, "*", 0, 1);
+  ASSERT_TRUE(pull.ok()) << pull.status();
+  EXPECT_EQ(pull->status, client::PullStatus::kOffsetIllegal);
+  EXPECT_GE(pull->next_begin_offset, *min);
+  EXPECT_EQ(pull->next_begin_offset, pull->min_offset);
+  // Code 22, not 0: the client's own rule says where to begin.
+  const Result<std::int64_t> none = reader_->FetchOffset(queue);
+  EXPECT_EQ(none.status().code(), StatusCode::kNotFound) << none.status();
+}
+
 TEST_F(RetentionE2e, APeerThatSleptTooLongIsAsGoodAsTheOthersAgain) {
   Begin();
   const std::size_t late = (Leader() + 1) % 3;

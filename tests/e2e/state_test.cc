@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 
 #include "remoting/bodies.h"
 #include "remoting/client_bodies.h"
@@ -258,6 +260,39 @@ TEST_F(State, OFS_1_OffsetsThatWereAnsweredAreThereAfterALeaderKill) {
     EXPECT_EQ(answer->code, 0) << answer->remark;
     EXPECT_EQ(answer->ext.Int64Or("offset", -1).value(), offset);
   }
+}
+
+TEST_F(State, OFS_4_ADamagedStateIsRefusedByNameAndTheOthersCopyTakesItsPlace) {
+  StartCluster({{"shutdownWaitTimeSeconds", "1"}});
+  CreateTopic("Damaged", 1);
+  const client::MessageQueue queue{"Damaged", cluster_->broker_name(), 0};
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(Send(Leader(), "Damaged", "k" + std::to_string(i), 0).ok());
+  }
+  ASSERT_TRUE(reader_->CommitOffset(queue, 7).ok());
+  const std::size_t peer = (Leader() + 1) % 3;
+  const LocalBroker broker = cluster_->brokers()[peer];
+  ASSERT_TRUE(cluster_->Signal(peer, SIGTERM).ok());  // its state is on its disk
+  for (const std::string& damage : {std::string(), std::string(4096, '\0'), std::string("half")}) {
+    std::ofstream(broker.store_dir + "/state/CURRENT", std::ios::trunc) << damage;
+    ASSERT_TRUE(cluster_->StartBroker(peer).ok());
+    ASSERT_TRUE(Eventually([&] { return !cluster_->Running(peer); }, seconds(30)))
+        << "it runs with a damaged state of " << damage.size() << " bytes";
+    EXPECT_NE(LocalCluster::Tail(broker.log_file).find(broker.store_dir + "/state"),
+              std::string::npos)
+        << LocalCluster::Tail(broker.log_file);
+  }
+  // As the operations page says.
+  std::filesystem::remove_all(broker.store_dir);
+  ASSERT_TRUE(cluster_->StartBroker(peer).ok());
+  ASSERT_TRUE(cluster_->WaitForMembers(3, seconds(30)).ok());
+  const std::vector<std::string> move = {"transferLeader", "-n", cluster_->namesrv_address(),
+                                         "--to", broker.peer_id};
+  ASSERT_TRUE(Eventually([&] { return Admin(move) == 0; }, seconds(60))) << AdminOutput();
+  ASSERT_EQ(Leader(), peer);
+  const Result<std::int64_t> offset = reader_->FetchOffset(queue);
+  ASSERT_TRUE(offset.ok()) << offset.status();
+  EXPECT_EQ(*offset, 7);
 }
 
 TEST_F(State, APeerThatWasJustStartedListsTheMembersThatTheOthersKnow) {

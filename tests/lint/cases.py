@@ -1,4 +1,4 @@
-"""lint.cases: every test that tests/cases.txt names exists."""
+"""lint.cases: every test that tests/cases.txt names exists; cases of the broker's state have a test with their id in its name."""
 
 import re
 
@@ -6,11 +6,14 @@ import sources
 
 TABLE = "tests/cases.txt"
 TEST = re.compile(r"^TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\s*\)", re.M)
+NAMED = ["REP-1", "REP-2", "REP-3", "REP-4", "REP-5", "NS-1", "NS-2", "NS-3", "NS-4", "NS-5", "ORD-1", "ORD-2", "ORD-3",
+         "ORD-4", "DLQ-1", "DLQ-2", "DLQ-3", "DLQ-4", "OFS-1", "OFS-2", "OFS-3", "OFS-4", "OFS-5", "OFS-6"]
 LINE = re.compile(r"([A-Z]+-\d+)(?:: (.+)| - .+)")
 
 
-def check(table, tests):
+def check(table, tests, named=()):
     problems = []
+    missing = set(named)
     for number, line in enumerate(table.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
@@ -19,15 +22,18 @@ def check(table, tests):
             problems.append(f"{TABLE}:{number}: expected 'ID: Suite.Test ...' or 'ID - what is missing'")
             continue
         for test in (match.group(2) or "").split():
+            if match.group(1).lower().replace("-", "_") + "_" in test.lower():
+                missing.discard(match.group(1))
             if test not in tests:
                 problems.append(f"{TABLE}:{number}: {match.group(1)}: there is no test {test}")
-    return problems
+    return problems + [f"{TABLE}: no test has {case} in its name" for case in sorted(missing)]
 
 
 def lint():
     listed = [f for f in sources.files(".cc") if f.startswith("tests/")]
     tests = {f"{suite}.{name}" for f in listed for suite, name in TEST.findall(sources.read(f))}
-    return check(sources.read(TABLE), tests), len(tests)
+    tests |= {f.removeprefix("tests/") for f in sources.files(".txt") if f.startswith("tests/sim/scripts/")}
+    return check(sources.read(TABLE), tests, NAMED), len(tests)
 
 
 def self_test():
@@ -36,6 +42,10 @@ def self_test():
         sources.expect(check(text, tests), f"not seen: {text}")
     for text in ("# CFG-1: Suite.Gone", "CFG-1: Suite.Test", "CFG-1 - nothing yet", ""):
         sources.expect(not check(text, tests), f"wrongly refused: {text}")
+    tests = {"Suite.CFG_1_Test", "Suite.CFG_11_Test", "sim/scripts/cfg_1_test.txt"}
+    for text in ("CFG-1: Suite.CFG_1_Test", "CFG-1: sim/scripts/cfg_1_test.txt"):
+        sources.expect(not check(text, tests, ["CFG-1"]), f"wrongly refused: {text}")
+    sources.expect(check("CFG-1: Suite.CFG_11_Test", tests, ["CFG-1"]), "another id taken for CFG-1")
 
 
 if __name__ == "__main__":

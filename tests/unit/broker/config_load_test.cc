@@ -199,7 +199,7 @@ TEST(BrokerConfig, ASlaveWithoutAGroupIsRefusedWithAdvice) {
   EXPECT_THAT(LoadText("brokerId=0\nbrokerRole=SYNC_MASTER\n").faults, IsEmpty());
 }
 
-TEST(BrokerConfig, TheRoleIsIgnoredInAGroupWithANote) {
+TEST(BrokerConfig, NS_1_TheRoleIsIgnoredInAGroupWithANote) {
   const auto loaded = LoadText(std::string(kSevenKeys) + "dLedgerSelfId=n0\nbrokerRole=SLAVE\n");
   EXPECT_THAT(loaded.faults, IsEmpty());
   EXPECT_THAT(Joined(loaded.notes), HasSubstr("brokerRole is ignored"));

@@ -137,7 +137,7 @@ TEST_F(SendBackTest, AGroupWithoutRetriesDropsIt) {
   EXPECT_TRUE(Parked(3).empty());
 }
 
-TEST(SendBackWithoutAutoCreate, AnUnknownGroupIsRefused) {
+TEST(SendBackWithoutAutoCreate, DLQ_3_AnUnknownGroupIsRefused) {
   MessageHarness broker([](BrokerConfig* config) { config->auto_create_group = false; });
   remoting::Command command = remoting::Command::Request(remoting::kConsumerSendMsgBack);
   remoting::SendBackRequest header;

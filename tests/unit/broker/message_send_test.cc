@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <map>
 #include <set>
 
 #include "common/byte_order.h"
@@ -219,6 +220,48 @@ TEST_F(SendTest, ABatchIsStoredAsConsecutiveMessagesWithTheirOwnProperties) {
     ids += OffsetMessageId(messages[i].store_host, messages[i].physical_offset);
   }
   EXPECT_EQ(sent.msg_id, ids);
+}
+
+TEST_F(SendTest, REP_4_BatchesAndSingleSendsAtTheSameTimeShareAQueueWithoutAGap) {
+  broker_.CreateTopic("T", 1);
+  remoting::SendMessageRequest header = MessageHarness::SendHeader("T");
+  header.queue_id = 0;
+  struct Sent {
+    std::string name;
+    int count;
+    MessageHarness::Answer answer;
+  };
+  std::vector<Sent> sent;
+  for (int i = 0; i < 300; ++i) {
+    const std::string name = "m" + std::to_string(i);
+    const int count = i % 2 == 0 ? 1 : 1 + i % 32;
+    header.batch = i % 2 != 0;
+    std::string body = name + "." + std::to_string(0);
+    if (header.batch) body.clear();
+    for (int n = 0; header.batch && n < count; ++n) {
+      body += BatchItem(name + "." + std::to_string(n), "");
+    }
+    sent.push_back({name, count, broker_.Ask(broker_.SendCommand(header, body))});
+  }
+  std::map<std::int64_t, std::string> expected;
+  for (Sent& one : sent) {
+    ASSERT_EQ(one.answer.wait_for(kPatience), std::future_status::ready);
+    const remoting::Command response = one.answer.get();
+    ASSERT_EQ(response.code, remoting::kSuccess) << response.remark;
+    const auto first = remoting::SendMessageResponse::Decode(response.ext)->queue_offset;
+    for (int n = 0; n < one.count; ++n) {
+      const std::string name = one.name + "." + std::to_string(n);
+      EXPECT_TRUE(expected.emplace(first + n, name).second) << name << " shares its place";
+    }
+  }
+  const auto messages = broker_.Messages("T", 0);
+  ASSERT_EQ(messages.size(), expected.size());
+  std::int64_t offset = 0;
+  for (const MessageView& message : messages) {
+    EXPECT_EQ(message.queue_offset.value(), offset);
+    EXPECT_EQ(message.body, expected[offset]) << offset;
+    ++offset;
+  }
 }
 
 TEST_F(SendTest, ABadBatchIsRefusedWhole) {

@@ -97,6 +97,12 @@ class OneBroker {
     request.body = std::move(body);
     dispatcher_.OnRequest(connection, std::move(request));
   }
+  void SendOneway(std::int32_t code, std::string body) {
+    remoting::Command request = remoting::Command::Request(code);
+    request.flag |= remoting::kFlagOneway;
+    request.body = std::move(body);
+    dispatcher_.OnRequest(Connect(), std::move(request));
+  }
   remoting::Command AskOn(const std::shared_ptr<RecordingConnection>& connection, std::int32_t code,
                           const Fields& fields, std::string body = {}) {
     Start(connection, code, fields, std::move(body));

@@ -128,6 +128,51 @@ TEST_F(AdminTest, OnlyTagFiltersAreChecked) {
   EXPECT_EQ(broker_.Ask(remoting::kCheckClientConfig, {}, body.Encode()).code, 1);
 }
 
+TEST_F(AdminTest, ORD_1_ALockIsOfItsGroupTopicBrokerAndQueue) {
+  CreateTopic("T", 2);
+  CreateTopic("U", 2);
+  const auto lock = [&](const std::string& client, const std::string& group,
+                        const remoting::MessageQueue& queue) {
+    remoting::LockBatchRequest body;
+    body.client_id = client;
+    body.consumer_group = group;
+    body.queues = {queue};
+    const Command answer = broker_.Ask(remoting::kLockBatchMq, {}, body.Encode());
+    EXPECT_EQ(answer.code, 0) << answer.remark;
+    return remoting::LockBatchResponse::Decode(answer.body).value().locked.size() == 1;
+  };
+  EXPECT_TRUE(lock("c1", "g", {"T", "b0", 0}));
+  EXPECT_FALSE(lock("c2", "g", {"T", "b0", 0}));
+  EXPECT_FALSE(lock("c2", "g", {"T", "b1", 1})) << "another broker's queue";
+  EXPECT_TRUE(lock("c2", "g", {"T", "b0", 1})) << "another queue";
+  EXPECT_TRUE(lock("c2", "g", {"U", "b0", 0})) << "another topic";
+  EXPECT_TRUE(lock("c2", "other", {"T", "b0", 0})) << "another group";
+}
+
+TEST_F(AdminTest, ORD_2_AOnewayUnlockReleasesAndOneByAnotherChangesNothing) {
+  CreateTopic("T", 1);
+  remoting::LockBatchRequest body;
+  body.consumer_group = "g";
+  body.queues = {{"T", "b0", 0}};
+  const auto lock = [&](const std::string& client) {
+    body.client_id = client;
+    const Command answer = broker_.Ask(remoting::kLockBatchMq, {}, body.Encode());
+    return remoting::LockBatchResponse::Decode(answer.body).value().locked.size() == 1;
+  };
+  const auto unlock_oneway = [&](const std::string& client) {
+    body.client_id = client;
+    broker_.SendOneway(remoting::kUnlockBatchMq, body.Encode());
+  };
+  ASSERT_TRUE(lock("a"));
+  unlock_oneway("b");
+  EXPECT_FALSE(lock("c"));
+  unlock_oneway("a");
+  const TimePoint end = SystemClock().MonoNow() + kPatience;
+  bool got = false;
+  while (!got && SystemClock().MonoNow() < end) got = lock("c");
+  EXPECT_TRUE(got);
+}
+
 TEST_F(AdminTest, ALockAnswerListsWhatTheClientHoldsWithTokens) {
   CreateTopic("T", 4);
   remoting::LockBatchRequest lock;

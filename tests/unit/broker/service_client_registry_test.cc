@@ -1,5 +1,6 @@
 // Who is in which group, and who is told (wire.md §4.1, §7.1, cases.md OFS-5).
 
+#include <glog/logging.h>
 #include <gtest/gtest.h>
 
 #include "broker/service/client_registry.h"
@@ -21,6 +22,18 @@ remoting::ConsumerData Consumer(const std::string& group, const std::string& top
   data.subscriptions.push_back(subscription);
   return data;
 }
+
+// Warnings while it lives.
+class Warnings : public google::LogSink {
+ public:
+  Warnings() { google::AddLogSink(this); }
+  ~Warnings() override { google::RemoveLogSink(this); }
+  void send(google::LogSeverity severity, const char*, const char*, int,
+            const google::LogMessageTime&, const char* message, std::size_t length) override {
+    if (severity == google::GLOG_WARNING) lines.emplace_back(message, length);
+  }
+  std::vector<std::string> lines;
+};
 
 class ConsumerRegistryTest : public testing::Test {
  protected:
@@ -132,10 +145,15 @@ TEST_F(ConsumerRegistryTest, NewcomersAreRefusedWhenFullAndMembersAreNot) {
   EXPECT_TRUE(Beat(Connect(4), Consumer("g", "T", "*", 1)).is_new);
 }
 
-TEST_F(ConsumerRegistryTest, OFS_5_MembersThatSubscribeDifferentlyAreCounted) {
+TEST_F(ConsumerRegistryTest, OFS_5_MembersThatSubscribeDifferentlyAreCountedAndNamedInAWarning) {
   Beat(Connect(1), Consumer("g", "T", "a", 1));
   EXPECT_EQ(registry_.subscription_conflicts(), 0u);
+  Warnings warnings;
   Beat(Connect(2), Consumer("g", "T", "b", 2));
+  ASSERT_EQ(warnings.lines.size(), 1u);
+  for (const char* word : {" g ", " T ", "\"a\"", "\"b\"", "client1", "client2"}) {
+    EXPECT_NE(warnings.lines[0].find(word), std::string::npos) << word << ": " << warnings.lines[0];
+  }
   EXPECT_EQ(registry_.subscription_conflicts(), 1u);
   EXPECT_EQ(registry_.FindSubscription(GroupName("g"), Topic("T"))->sub_string, "b");
 }
