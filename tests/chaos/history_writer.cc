@@ -66,13 +66,17 @@ void HistoryWriter::Import(Event event) {
 
 // What the run itself wants to know while it goes on.
 void HistoryWriter::Count(const Event& event) {
-  if (event.invokes && event.op == Op::kSend) sends_.insert(event.id);
-  if (event.completes && !event.invokes && sends_.erase(event.id) != 0 &&
-      event.outcome == Outcome::kOk) {
-    ++acked_;
-    last_ack_ns_ = std::max(last_ack_ns_, event.returned_ns);
+  if (event.invokes && event.op == Op::kSend) sends_.emplace(event.id, event.client);
+  if (!event.invokes) {
+    const auto send = sends_.find(event.id);
+    if (send == sends_.end()) return;
+    if (event.outcome == Outcome::kOk) {
+      ++acked_;
+      last_acks_ns_[send->second] = event.returned_ns;
+    }
+    sends_.erase(send);
+    return;
   }
-  if (!event.invokes) return;
   if (event.op == Op::kGroup) {
     groups_[event.group].topic = event.key;
     groups_[event.group].orderly = event.value == "orderly";
@@ -131,9 +135,12 @@ std::uint64_t HistoryWriter::acked() {
   return acked_;
 }
 
-std::int64_t HistoryWriter::last_ack_ns() {
+std::int64_t HistoryWriter::oldest_ack_ns() {
   std::lock_guard hold(mutex_);
-  return last_ack_ns_;
+  const auto oldest =
+      std::min_element(last_acks_ns_.begin(), last_acks_ns_.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  return oldest == last_acks_ns_.end() ? 0 : oldest->second;
 }
 
 }  // namespace triad::chaos

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "tests/chaos/event.h"
@@ -36,8 +37,9 @@ class HistoryWriter {
   Status Flush();
 
   std::uint64_t acked();  // sends
-  // When the last send ended well; 0 = never.
-  std::int64_t last_ack_ns();
+  // When a send last ended well for the client for which that is longest ago, of those that ever had
+  // one; 0 = nobody had.
+  std::int64_t oldest_ack_ns();
   // Messages of `topic` that its group (kGroup) took at least once.
   std::uint64_t DeliveredOf(const std::string& topic);
 
@@ -51,9 +53,9 @@ class HistoryWriter {
   std::FILE* const file_;
   bool failed_ = false;
   std::int64_t next_id_ = 1;
-  std::unordered_set<std::int64_t> sends_;  // running
+  std::unordered_map<std::int64_t, std::string> sends_;  // running: whose
+  std::map<std::string, std::int64_t> last_acks_ns_;     // of each client
   std::uint64_t acked_ = 0;
-  std::int64_t last_ack_ns_ = 0;
   struct Group {
     std::string topic;
     bool orderly = false;

@@ -81,9 +81,9 @@ void StrikeFailover(World* world) {
   world->SendKill(*leader);
   world->Fault("failover", NamesOf({*leader}), true);
   world->Kill(*leader);
-  if (!world->WaitForAck(since_ns, world->patience()) && !world->stopped()) {
-    world->Problem("nothing was acknowledged for " + std::to_string(world->patience().count()) +
-                   " ms after the leader was killed");
+  if (!world->WaitForAcks(since_ns, world->patience()) && !world->stopped()) {
+    world->Problem("not every client was acknowledged within " +
+                   std::to_string(world->patience().count()) + " ms after the leader was killed");
   }
   world->Start(*leader);
   world->WaitCaughtUp(*leader, seconds(30));

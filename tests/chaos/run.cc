@@ -215,8 +215,8 @@ void Run::HealAll() {
   }
   world_->AllUp(kComesBack);
   const std::int64_t since_ns = NowNs();
-  if (!world_->WaitForAck(since_ns, kComesBack)) {
-    world_->Problem("nothing is acknowledged after healing");
+  if (!world_->WaitForAcks(since_ns, kComesBack)) {
+    world_->Problem("some client has nothing acknowledged after healing");
   }
 }
 

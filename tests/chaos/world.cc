@@ -101,10 +101,10 @@ bool World::Wait(milliseconds time) {
   return stopped_;
 }
 
-bool World::WaitForAck(std::int64_t since_ns, milliseconds limit) {
+bool World::WaitForAcks(std::int64_t since_ns, milliseconds limit) {
   const std::int64_t end_ns = NowNs() + std::chrono::nanoseconds(limit).count();
   while (NowNs() < end_ns) {
-    if (history_.last_ack_ns() > since_ns + 20'000'000) return true;
+    if (history_.oldest_ack_ns() > since_ns + 20'000'000) return true;
     if (Wait(milliseconds(20))) return false;
   }
   return false;

@@ -81,8 +81,9 @@ class World {
   bool WaitBetween(std::int64_t from_ms, std::int64_t to_ms) {
     return Wait(std::chrono::milliseconds(random_.Between(from_ms, to_ms)));
   }
-  // Until a send begun after `since_ns` is acknowledged. False: not within `limit`.
-  bool WaitForAck(std::int64_t since_ns, std::chrono::milliseconds limit);
+  // Until a send begun after `since_ns` is acknowledged, to every client. False: not within
+  // `limit`.
+  bool WaitForAcks(std::int64_t since_ns, std::chrono::milliseconds limit);
   // Starts what is not running and waits until the NameServer lists all. A problem when it takes
   // longer than `limit`.
   void AllUp(std::chrono::milliseconds limit);
