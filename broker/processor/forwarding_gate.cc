@@ -220,11 +220,12 @@ void ForwardingGate::Shared::RouteAllParked() {
 }
 
 void ForwardingGate::Shared::AnswerLate(const ItemPtr& item) const {
-  if (!item->policy.late) {
+  const LeaderGate::Policy& policy = item->policy;
+  if (!policy.late || (policy.silent && policy.silent(*item->request))) {
     KeepSilent(*item->request, item->reply);
     return;
   }
-  remoting::Command response = item->policy.late(*item->request);
+  remoting::Command response = policy.late(*item->request);
   response.remark += "; " + LeaderText();
   item->reply(std::move(response));
 }

@@ -26,6 +26,8 @@ class LeaderGate {
     std::chrono::milliseconds budget{2500};
     // Answer at the end of the budget; an empty function = silence (never an error: wire.md D1).
     std::function<remoting::Command(const Request&)> late;
+    // Requests that get silence there all the same; may be empty.
+    std::function<bool(const Request&)> silent;
     // May a forwarded request whose outcome is unknown (the connection broke) be sent again? True
     // for what changes nothing the second time; false for sends: they are answered 1.
     bool repeatable = false;

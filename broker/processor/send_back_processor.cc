@@ -19,6 +19,21 @@ constexpr std::chrono::milliseconds kSendBackBudget{2500};
 constexpr std::int32_t kFirstRetryLevel = 3;  // 10 s in the default table
 constexpr std::chrono::milliseconds kAskAgain{50};
 
+// The Go client (2.x) takes every answer for a success: an error that may pass would cost its group
+// the message. Without an answer it tries again.
+bool TakesEveryAnswerForSuccess(const Request& request) {
+  return request.command.language == "GO";
+}
+
+void AnswerFailed(const RequestPtr& request, const Reply& reply, std::int32_t code,
+                  const std::string& remark) {
+  if (TakesEveryAnswerForSuccess(*request)) {
+    KeepSilent(*request, reply);
+  } else {
+    reply(remoting::Command::ResponseTo(request->command, code, remark));
+  }
+}
+
 }  // namespace
 
 SendBackProcessor::SendBackProcessor(BrokerContext& context)
@@ -27,6 +42,7 @@ SendBackProcessor::SendBackProcessor(BrokerContext& context)
 void SendBackProcessor::Register(Dispatcher* dispatcher) {
   auto policy = LeaderGate::For(kSendBackBudget, remoting::kServiceNotAvailable);
   policy.repeatable = true;  // the mark makes the second time a no-op
+  policy.silent = TakesEveryAnswerForSuccess;
   dispatcher->RegisterForLeader(
       remoting::kConsumerSendMsgBack, std::move(policy),
       [this](RequestPtr request, Reply reply) { OnSendBack(request, reply); });
@@ -47,6 +63,10 @@ void SendBackProcessor::OnSendBack(const RequestPtr& request, const Reply& reply
   back.term = context_.store.node().leader_info().term;
   if (const Refusal refusal = CheckGroup(back.header, &back.group)) {
     reply(RefusalResponse(command, refusal));
+    return;
+  }
+  if (const Status disk = context_.disk.Writable(); !disk.ok()) {
+    AnswerFailed(request, reply, remoting::kServiceNotAvailable, std::string(disk.message()));
     return;
   }
   if (back.group.retry_queue_nums <= 0) {  // the group wants no retries
@@ -76,9 +96,6 @@ Refusal SendBackProcessor::CheckGroup(const remoting::SendBackRequest& header,
     return {.code = remoting::kNoPermission,
             .remark = "the broker[" + context_.config.broker_ip1 +
                       "] sending message is forbidden (brokerPermission)"};
-  }
-  if (const Status disk = context_.disk.Writable(); !disk.ok()) {
-    return {.code = remoting::kServiceNotAvailable, .remark = std::string(disk.message())};
   }
   return {};
 }
@@ -209,11 +226,13 @@ void SendBackProcessor::Finish(const Key& key, const Status& status) {
 }
 
 void SendBackProcessor::Finish(const Key& key, std::int32_t code, const std::string& remark) {
-  AnswerAll(key, /*keep=*/false, code, remark);
+  const bool may_pass = code == remoting::kServiceNotAvailable || code == remoting::kSystemBusy;
+  AnswerAll(key, /*keep=*/false, code, remark, may_pass);
 }
 
 void SendBackProcessor::OnUnknown(const Key& key, Term term, const Status& status) {
-  AnswerAll(key, /*keep=*/true, ResponseCodeOf(status), std::string(status.message()));
+  AnswerAll(key, /*keep=*/true, ResponseCodeOf(status), std::string(status.message()),
+            /*may_pass=*/true);
   AskAgain(key, term);
 }
 
@@ -240,8 +259,8 @@ void SendBackProcessor::AskAgain(const Key& key, Term term) {
     waiters.erase(waiters.begin(), late_end);
   }
   for (const auto& [request, reply] : late) {
-    reply(remoting::Command::ResponseTo(request->command, remoting::kSystemError,
-                                        "the message is being sent back, the outcome is unknown"));
+    AnswerFailed(request, reply, remoting::kSystemError,
+                 "the message is being sent back, the outcome is unknown");
   }
   // Refused only when the timer is full or stopping: then the key stays, and its next request waits
   // out its budget at the client.
@@ -249,7 +268,7 @@ void SendBackProcessor::AskAgain(const Key& key, Term term) {
 }
 
 void SendBackProcessor::AnswerAll(const Key& key, bool keep, std::int32_t code,
-                                  const std::string& remark) {
+                                  const std::string& remark, bool may_pass) {
   std::vector<std::pair<RequestPtr, Reply>> waiters;
   {
     const std::lock_guard hold(mutex_);
@@ -258,7 +277,11 @@ void SendBackProcessor::AnswerAll(const Key& key, bool keep, std::int32_t code,
     if (!keep) in_flight_.erase(found);
   }
   for (const auto& [request, reply] : waiters) {
-    reply(remoting::Command::ResponseTo(request->command, code, remark));
+    if (may_pass) {
+      AnswerFailed(request, reply, code, remark);
+    } else {
+      reply(remoting::Command::ResponseTo(request->command, code, remark));
+    }
   }
 }
 

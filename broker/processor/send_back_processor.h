@@ -59,7 +59,9 @@ class SendBackProcessor {
   // in flight until its mark is there or the term is over, so that nobody stores it a second time.
   void OnUnknown(const Key& key, Term term, const Status& status);
   void AskAgain(const Key& key, Term term);
-  void AnswerAll(const Key& key, bool keep, std::int32_t code, const std::string& remark);
+  // `may_pass`: the failure is not for good; see AnswerFailed.
+  void AnswerAll(const Key& key, bool keep, std::int32_t code, const std::string& remark,
+                 bool may_pass);
 
   BrokerContext& context_;
   StateCreator creator_;

@@ -161,7 +161,7 @@ TEST_F(DlqTest, DLQ_3_BoundaryValuesOfSendBack) {
     EXPECT_EQ(Count(topic, queue), before + 1);
   }
   EXPECT_EQ(SendBack(7, 0).code, remoting::kSystemError);
-  EXPECT_EQ(SendBack(7, 0).remark, "look message by offset failed, 7");
+  EXPECT_EQ(SendBack(7, 0).remark.rfind("look message by offset failed, 7", 0), 0u);
   GroupConfig silent;
   silent.name = GroupName("silent");
   silent.retry_queue_nums = 0;

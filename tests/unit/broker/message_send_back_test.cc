@@ -156,18 +156,20 @@ TEST(SendBackOnASlowDisk, AnUnknownOutcomeIsNotStoredASecondTime) {
     ASSERT_EQ(broker.Send(MessageHarness::SendHeader("T"), body).code, remoting::kSuccess);
   }
   const auto messages = broker.Messages("T", 0);
-  const auto send_back = [&](std::size_t which) {
+  const auto send_back = [&](std::size_t which, const std::string& language = "JAVA") {
     remoting::SendBackRequest header;
     header.offset = messages.at(which).physical_offset.value();
     header.group = "g";
     header.max_reconsume_times = 16;
     remoting::Command command = remoting::Command::Request(remoting::kConsumerSendMsgBack);
     header.Encode(&command.ext);
+    command.language = language;
     return broker.Ask(command);
   };
   ASSERT_EQ(send_back(0).get().code, remoting::kSuccess);  // the group and its retry topic exist
 
   disk.Hold();
+  auto silent = send_back(1, "GO");  // takes every answer for a success
   auto unknown = send_back(1);
   ASSERT_EQ(unknown.wait_for(kPatience), std::future_status::ready);
   EXPECT_EQ(unknown.get().code, remoting::kSystemError);
@@ -176,6 +178,8 @@ TEST(SendBackOnASlowDisk, AnUnknownOutcomeIsNotStoredASecondTime) {
   ASSERT_EQ(again.wait_for(kPatience), std::future_status::ready);
   EXPECT_EQ(again.get().code, remoting::kSuccess);
   EXPECT_EQ(broker.Messages("SCHEDULE_TOPIC_XXXX", 2).size(), 2u) << "one copy of each message";
+  EXPECT_THROW(silent.get(), std::future_error) << "it was answered";
+  EXPECT_EQ(send_back(1, "GO").get().code, remoting::kSuccess);  // what may not pass is answered
 }
 
 }  // namespace
