@@ -37,8 +37,8 @@ class HistoryWriter {
   Status Flush();
 
   std::uint64_t acked();  // sends
-  // When a send last ended well for the client for which that is longest ago, of those that ever had
-  // one; 0 = nobody had.
+  // When a send last ended well for the client for which that is longest ago, of those that ever
+  // had one; 0 = nobody had.
   std::int64_t oldest_ack_ns();
   // Messages of `topic` that its group (kGroup) took at least once.
   std::uint64_t DeliveredOf(const std::string& topic);
