@@ -20,7 +20,7 @@ namespace {
 
 constexpr seconds kComesBack{90};
 constexpr seconds kConsumersCatchUp{120};
-constexpr seconds kDrain{300};
+constexpr seconds kDrain{900};
 
 // Everything is read six times afterwards: a long run sends more slowly.
 milliseconds BetweenSends(int seconds_run) {
@@ -139,6 +139,8 @@ Status Run::StartCluster() {
   options.overrides = options_.broker_keys;
   options.overrides.try_emplace("mappedFileSizeCommitLog", std::to_string(8 << 20));
   options.overrides.try_emplace("shutdownWaitTimeSeconds", "3");
+  // A peer whose disk is full must not forget what is read back afterwards.
+  options.overrides.try_emplace("cleanFileForciblyEnable", "false");
   // Reading everything back must not take longer than the faults.
   for (const char* where : {"Memory", "Disk"}) {
     options.overrides[std::string("maxTransferBytesOnMessageIn") + where] = "1048576";
@@ -261,8 +263,8 @@ void Run::CountMissing(int seconds_run) {
   for (const Nemesis* nemesis : nemeses_) {
     // Alone: its own rate. Among others: they take turns, and a turn is some seconds.
     const int count = static_cast<int>(nemeses_.size());
-    // The original takes far longer to be whole again between two faults.
-    const int slower = options_.original ? 5 : 1;
+    // The original takes far longer to be whole again between two faults, a stock client to follow.
+    const int slower = options_.original || !options_.client_program.empty() ? 5 : 1;
     const int planned =
         (count == 1 ? nemesis->planned_per_minute * seconds_run / 60 : seconds_run / (14 * count)) /
         slower;
@@ -313,6 +315,9 @@ Status Run::StopLoad() {
 Status Run::Execute() {
   TRIAD_RETURN_IF_ERROR(ChooseNemeses());
   std::filesystem::create_directories(options_.work_dir);
+  if (!std::filesystem::is_empty(options_.work_dir)) {  // old stores name old addresses
+    return Status::InvalidArgument(options_.work_dir + " is not empty");
+  }
   TRIAD_RETURN_IF_ERROR(BuildHosts());
   auto history = HistoryWriter::Create(options_.work_dir + "/history.jsonl");
   if (!history.ok()) return history.status();
