@@ -32,7 +32,10 @@ BackgroundThread::BackgroundThread(LogStore& log, const Clock& clock, std::uint6
       prepare_bytes_(prepare_bytes),
       retention_(std::move(retention)),
       facts_(std::move(facts)),
-      on_dropped_(std::move(on_dropped)) {}
+      on_dropped_(std::move(on_dropped)),
+      // The store could not even prepare what it opens with.
+      is_full_(log.prepared_bytes() <
+               std::min(prepare_bytes / 4, LogStoreOptions().first_prepare_bytes)) {}
 
 BackgroundThread::~BackgroundThread() {
   Stop();
@@ -110,15 +113,15 @@ bool BackgroundThread::CleanOne(LogIndex durable) {
   const std::vector<SegmentFacts> segments = log_.segments();
   // The one with the log's end stays, and whatever the state may still need.
   if (segments.size() < 2 || segments[1].first > durable) return false;
-  // Store times never decrease: the next segment's first entry is no older than this one's last.
-  const Result<std::vector<EntryRef>> behind =
-      log_.ReadRange(segments[1].first, segments[1].first + 1, 1);
-  if (!behind.ok()) return false;
-  const std::int64_t newest_ms = behind->front()->store_time_ms;
-  const Retention::Verdict verdict = retention_.Judge(newest_ms);
+  // Its last entry's is its newest time.
+  const Result<StoreBase> behind = log_.BaseAt(segments[1]);
+  if (!behind.ok()) return Postpone(behind.status());
+  const Retention::Verdict verdict = retention_.Judge(behind->tail.last_store_time_ms);
   if (verdict == Retention::Verdict::kKeep) return false;
   const Result<std::size_t> dropped = log_.DropBefore(segments[1].first);
   if (!dropped.ok()) {
+    // One sector that cannot be read is no reason to die, nor is a disk that is full.
+    if (dropped.status().code() != StatusCode::kIoError) return Postpone(dropped.status());
     LOG(FATAL) << "an old segment of the log cannot be dropped: " << dropped.status()
                << ". Check the disk (dmesg, smartctl), then start this peer again.";
   }
@@ -129,6 +132,11 @@ bool BackgroundThread::CleanOne(LogIndex durable) {
                     ? ": the disk is nearly full (diskSpaceCleanForciblyRatio)"
                     : ": older than fileReservedTime");
   return true;
+}
+
+bool BackgroundThread::Postpone(const Status& why) {
+  LOG_EVERY_N(ERROR, 60) << "the oldest segment of the log stays for now: " << why;
+  return false;
 }
 
 void BackgroundThread::PrepareIfNeeded() {

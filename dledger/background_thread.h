@@ -49,6 +49,7 @@ class BackgroundThread {
   void Clean();
   // Drops the oldest segment if it may go.
   bool CleanOne(LogIndex durable);
+  static bool Postpone(const Status& why);  // false
 
   LogStore& log_;
   const Clock& clock_;
@@ -57,7 +58,7 @@ class BackgroundThread {
   const std::function<Facts()> facts_;
   const std::function<void(LogIndex first)> on_dropped_;
   std::thread thread_;
-  std::atomic<bool> is_full_{false};
+  std::atomic<bool> is_full_;
 
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -14,6 +14,11 @@ std::int64_t MsBetween(TimePoint from, TimePoint to) {
 }  // namespace
 
 void LogClock::Sample(const PeerId& peer, std::int64_t wall_ms, TimePoint now) {
+  if (voices_.size() >= kVoicesMax && !voices_.contains(peer)) {
+    std::erase_if(voices_,
+                  [now](const auto& item) { return now - item.second.at > kSampleAgeMax; });
+    if (voices_.size() >= kVoicesMax) return;
+  }
   voices_[peer] = Voice{.wall_ms = wall_ms, .at = now};
 }
 

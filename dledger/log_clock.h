@@ -3,8 +3,8 @@
 // Pure; the caller passes `now`. Owner: the log thread. Time = the median of the voters' wall
 // clocks (each as its last message carried it, advanced by the monotonic clock since), never less
 // than the last entry's. With two voices the one nearer to the running log time counts. Samples
-// older than kSampleAgeMax are dropped. Size: one sample per peer. Source: architecture.md §3, "Log
-// time".
+// older than kSampleAgeMax are dropped. Size: one sample per peer, at most kVoicesMax. Source:
+// architecture.md §3, "Log time".
 
 #pragma once
 
@@ -16,10 +16,12 @@
 
 #include "common/clock.h"
 #include "common/ids.h"
+#include "dledger/raft/types.h"
 
 namespace triad::dledger {
 
 inline constexpr std::chrono::seconds kSampleAgeMax{5};
+inline constexpr std::size_t kVoicesMax = 2 * kMembersMax;  // strangers have clocks too
 
 class LogClock {
  public:
@@ -30,6 +32,7 @@ class LogClock {
   // Log time by the voices of `voters`. Never smaller than an answer before. While fewer than a
   // majority is heard, time goes on from the last answer: one wrong clock alone moves nothing.
   std::int64_t Now(const std::vector<PeerId>& voters, TimePoint now);
+  std::size_t voices() const { return voices_.size(); }
 
  private:
   struct Voice {

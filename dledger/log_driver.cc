@@ -8,6 +8,14 @@
 #include "dledger/raft/membership.h"
 
 namespace triad::dledger {
+namespace {
+
+constexpr std::size_t kFirstBytesMax = 64u << 10;  // of a membership entry, or a no-op
+constexpr LogIndex kLonelyTermsMax{64};            // entries that are looked at for the group's id
+constexpr const char* kNoRoom = "no disk space for the log";
+
+}  // namespace
+
 void LogDriver::OnTicks(int count) {
   const TimePoint now = clock_.MonoNow();
   log_clock_.Sample(options_.self, clock_.WallNowMs(), now);
@@ -23,9 +31,9 @@ void LogDriver::OnTicks(int count) {
 }
 
 void LogDriver::OnHello(const Hello& hello) {
-  // Strangers may say hello too: as many as there may be members are remembered.
-  if (client_addresses_.size() < kMembersMax || client_addresses_.contains(hello.from)) {
-    client_addresses_[hello.from] = hello.client_address;
+  if (Caller* caller = CallerOf(hello.from, clock_.MonoNow())) {
+    caller->client_address = hello.client_address;
+    caller->peer_address = hello.peer_address;
   }
   if (core_ == nullptr) {
     OnStartAnswer(hello);
@@ -36,9 +44,34 @@ void LogDriver::OnHello(const Hello& hello) {
 
 void LogDriver::OnMessage(const PeerId& from, Message message, std::int64_t wall_ms) {
   const TimePoint now = clock_.MonoNow();
-  if (heard_at_.size() < kMembersMax || heard_at_.contains(from)) heard_at_[from] = now;
+  if (Caller* caller = CallerOf(from, now)) caller->heard_at = now;
   log_clock_.Sample(from, wall_ms, now);
-  if (core_ != nullptr) Step(MessageIn{.from = from, .message = std::move(message)});
+  if (core_ == nullptr || !Fits(message)) return;
+  Step(MessageIn{.from = from, .message = std::move(message)});
+}
+
+// An append that a full disk cannot take is lost on the way: heartbeats say how far this log goes,
+// and it is sent again with each.
+bool LogDriver::Fits(const Message& message) const {
+  const auto* append = std::get_if<AppendRequest>(&message.body);
+  if (append == nullptr || append->entries.empty() || !hands_->IsDiskFull()) return true;
+  std::size_t bytes = 0;
+  bool is_rolling = false;
+  for (const EntryRef& entry : append->entries) {
+    bytes += entry->size();
+    is_rolling = is_rolling || entry->segment_base != tail_.segment_base;
+  }
+  return HasRoomFor(bytes, is_rolling);
+}
+
+// Strangers speak too. When they are too many, the silent ones are forgotten; null: still too many.
+LogDriver::Caller* LogDriver::CallerOf(const PeerId& peer, TimePoint now) {
+  const auto found = callers_.find(peer);
+  if (found != callers_.end()) return &found->second;
+  if (callers_.size() >= kMembersMax) {
+    std::erase_if(callers_, [now](const auto& item) { return !item.second.IsHeard(now); });
+  }
+  return callers_.size() < kMembersMax ? &callers_[peer] : nullptr;
 }
 
 void LogDriver::OnDisconnected(const PeerId& peer) {
@@ -240,9 +273,8 @@ void LogDriver::PublishInfo() {
   info_.leader_client_address.clear();
   if (info_.leader == options_.self) {
     info_.leader_client_address = options_.client_address;
-  } else if (const auto found = client_addresses_.find(info_.leader);
-             found != client_addresses_.end()) {
-    info_.leader_client_address = found->second;
+  } else if (const auto found = callers_.find(info_.leader); found != callers_.end()) {
+    info_.leader_client_address = found->second.client_address;
   }
   if (info_ == published_) return;
   published_ = info_;
@@ -272,6 +304,13 @@ void LogDriver::ProposeFirst() {
     return;
   }
   CHECK_EQ(tail_.next_index, core_->last_index() + 1);
+  const std::int64_t left =
+      tail_.segment_base - tail_.position + static_cast<std::int64_t>(options_.segment_bytes);
+  if (!HasRoomFor(kFirstBytesMax, left < static_cast<std::int64_t>(kFirstBytesMax))) {
+    // Without room for one entry somebody else must lead, if there is somebody.
+    if (!core_->transferring()) Step(TransferLeadership{});
+    return;
+  }
   wants_first_ = false;
   EntryRef entry = MakeFirst();
   first_index_ = entry->index;
@@ -298,6 +337,12 @@ bool LogDriver::MayBuild() const {
          unsynced_bytes_ < kUnsyncedBytesMax && unsynced_.size() < kUnsyncedWritesMax &&
          window_.uncommitted_bytes() < kUncommittedBytesMax &&
          window_.uncommitted() < kUncommittedEntriesMax && !hands_->IsDiskFull();
+}
+
+// On a full disk only what is prepared can be written, and no segment can begin.
+bool LogDriver::HasRoomFor(std::size_t bytes, bool is_rolling) const {
+  if (!hands_->IsDiskFull()) return true;
+  return !is_rolling && unsynced_bytes_ + bytes <= hands_->PreparedBytes();
 }
 
 BuildContext LogDriver::ContextAt(const LogTail& tail) {
@@ -364,16 +409,23 @@ void LogDriver::Fail(const Status& why) {
   for (PendingChange& change : std::exchange(changes_, {})) change.done(why);
 }
 
-// The id of a first entry that nothing follows and nobody is known to have committed is no group's
-// yet: this peer may have led first, alone, and another one founded the group. With that id it
-// would be refused for ever.
+// The id of a first entry that nobody is known to have committed is no group's yet: this peer may
+// have led alone, once or several times, and another one founded the group. With that id it would
+// be refused for ever. Such leaders leave one entry each: they build nothing before they have
+// committed it. Two entries of one term were written by somebody who had.
 std::uint64_t LogDriver::group_id() const {
   constexpr LogIndex kFirst{1};
   if (core_ != nullptr) {
-    const bool open = core_->commit_index() < kFirst && core_->last_index() <= kFirst;
-    return open ? 0 : core_->membership().group_id;
+    if (core_->commit_index() >= kFirst) return core_->membership().group_id;
+    bool is_open = core_->last_index() <= kLonelyTermsMax;
+    for (LogIndex i = kFirst; is_open && i < core_->last_index(); ++i) {
+      is_open = core_->TermAt(i) != core_->TermAt(i + 1);
+    }
+    return is_open ? 0 : core_->membership().group_id;
   }
-  if (recovered_.applied < kFirst && recovered_.last_index <= kFirst) return 0;
+  const bool is_committed = recovered_.applied >= kFirst || recovered_.first_index > kFirst;
+  const bool has_more = recovered_.last_index > LogIndex(recovered_.term_runs.size());
+  if (!is_committed && !has_more) return 0;
   if (!recovered_.memberships.empty()) return recovered_.memberships.back().second.group_id;
   return recovered_.base_membership ? recovered_.base_membership->group_id : 0;
 }
@@ -384,15 +436,16 @@ std::int64_t LogDriver::LogTimeMs() {
 }
 
 std::string LogDriver::NotReadyReason() const {
-  if (info_.ready) return hands_->IsDiskFull() ? "no disk space for the log" : "";
+  if (info_.ready) return hands_->IsDiskFull() ? kNoRoom : "";
   if (core_ == nullptr) return StartReason();
   if (core_->recovering() && info_.leader.empty()) {
     return "recovering: no leader sends the log yet; a new peer must be added: mqadmin addPeer";
   }
   if (core_->recovering()) return "recovering: fetching the log from the group";
-  if (is_leader()) return "new leader: applying the log";
-  if (info_.leader.empty()) return "no leader";
-  return "follower of " + info_.leader.value();
+  const bool is_full = hands_->IsDiskFull();
+  if (is_leader()) return is_full ? kNoRoom : "new leader: applying the log";
+  if (info_.leader.empty()) return is_full ? std::string("no leader; ") + kNoRoom : "no leader";
+  return "follower of " + info_.leader.value() + (is_full ? std::string("; ") + kNoRoom : "");
 }
 
 void LogDriver::FillStatus(NodeStatus* status) const {

@@ -5,14 +5,17 @@
 // there, and each public On... call is followed by EndTurn once the caller has no more at hand.
 // Bounds: a leader builds while less than kUnsyncedBytesMax are un-synced, less than
 // kUncommittedBytesMax and kUncommittedEntriesMax un-committed; kTransfersMax callers of a
-// transfer, kChangesMax of a membership change. Source: architecture.md §3..§6.
+// transfer, kChangesMax of a membership change; kMembersMax peers are remembered. Source:
+// architecture.md §3..§6.
 
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -40,6 +43,7 @@ inline constexpr std::size_t kUncommittedBytesMax = 32u << 20;
 inline constexpr std::size_t kUncommittedEntriesMax = 256;
 inline constexpr std::size_t kTransfersMax = 64;
 inline constexpr std::size_t kChangesMax = 16;
+inline constexpr std::chrono::seconds kCallerPatience{5};
 
 // "a, b"
 std::string JoinedIds(const std::vector<PeerId>& ids);
@@ -59,6 +63,8 @@ class Hands {
   virtual void Publish(const LeaderInfo& info) = 0;  // it changed; before the application hears
   virtual std::uint64_t Random() = 0;                // not 0; unpredictable
   virtual bool IsDiskFull() = 0;
+  // What can still be appended to the log's last segment when the disk is full.
+  virtual std::uint64_t PreparedBytes() { return std::numeric_limits<std::uint64_t>::max(); }
   virtual void SetPeers(const std::vector<PeerAddress>& peers) = 0;  // whom to dial from now on
 };
 
@@ -123,7 +129,16 @@ class LogDriver {
     std::function<void(Status)> done;
   };
 
+  // Who said hello or spoke to this peer.
+  struct Caller {
+    std::string client_address;
+    std::string peer_address;
+    std::optional<TimePoint> heard_at;  // its last message
+    bool IsHeard(TimePoint now) const { return heard_at && now - *heard_at <= kCallerPatience; }
+  };
+
   // ---- log_driver_members.cc ----
+  std::vector<PeerAddress> Members() const;
   std::vector<PeerAddress> WantedPeers() const;
   void UpdatePeers();
   void ExpireChanges();
@@ -153,6 +168,9 @@ class LogDriver {
   EntryRef MakeFirst();
   void OnTransferFailed(const TransferFailed& failed);
   bool MayBuild() const;
+  bool HasRoomFor(std::size_t bytes, bool is_rolling) const;
+  bool Fits(const Message& message) const;
+  Caller* CallerOf(const PeerId& peer, TimePoint now);
   bool BuildOne();
   BuildContext ContextAt(const LogTail& tail);
   void StartReads();
@@ -196,8 +214,7 @@ class LogDriver {
   std::vector<PendingChange> changes_;
   std::uint64_t next_change_ = 1;
   std::vector<PeerAddress> dialled_;  // as last told to the hands
-  std::map<PeerId, std::string> client_addresses_;
-  std::map<PeerId, TimePoint> heard_at_;
+  std::map<PeerId, Caller> callers_;  // members or not: at most kMembersMax
 };
 
 }  // namespace triad::dledger

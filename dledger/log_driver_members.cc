@@ -13,6 +13,8 @@
 namespace triad::dledger {
 namespace {
 
+constexpr std::size_t kMembershipBytesMax = 64u << 10;
+
 std::string MembersText(const Membership& membership) {
   std::string text = JoinedIds(membership.voters);
   if (!membership.learners.empty()) text += "; learners " + JoinedIds(membership.learners);
@@ -33,6 +35,16 @@ void LogDriver::OnChange(MembershipOp op, const PeerAddress& peer, TimePoint dea
         "this peer has no peer port: it needs enableDLegerCommitLog and dLegerPeers"));
     return;
   }
+  const std::string address = op == MembershipOp::kAddLearner ? HostPortText(peer) : std::string();
+  if (peer.id.value().size() > kMemberTextBytesMax || address.size() > kMemberTextBytesMax) {
+    done(Status::InvalidArgument("a peer's id and its host:port have at most " +
+                                 std::to_string(kMemberTextBytesMax) + " bytes each"));
+    return;
+  }
+  if (!HasRoomFor(kMembershipBytesMax, false)) {
+    done(Status::Unavailable("no disk space for the log"));
+    return;
+  }
   if (changes_.size() >= kChangesMax) {
     done(Status::Busy("too many membership changes wait"));
     return;
@@ -44,7 +56,7 @@ void LogDriver::OnChange(MembershipOp op, const PeerAddress& peer, TimePoint dea
   change.context = context;
   change.op = op;
   change.peer = peer.id;
-  if (op == MembershipOp::kAddLearner) change.address = HostPortText(peer);
+  change.address = address;
   Step(std::move(change));
 }
 
@@ -95,7 +107,7 @@ void LogDriver::ProposeMembership(const Membership& membership) {
 
 // The members where the log says they are, those that are leaving, and, until this peer has read
 // that it is a member, whoever its configuration names.
-std::vector<PeerAddress> LogDriver::WantedPeers() const {
+std::vector<PeerAddress> LogDriver::Members() const {
   const Membership& membership = core_->membership();
   std::map<PeerId, PeerAddress> configured;
   for (const PeerAddress& peer : options_.peers) configured[peer.id] = peer;
@@ -127,6 +139,22 @@ std::vector<PeerAddress> LogDriver::WantedPeers() const {
   return list;
 }
 
+// Whoever speaks to this peer must get its answers, also a leader or candidate of a membership that
+// this peer has not read yet: its log may be too short, and grows only if it can say so.
+std::vector<PeerAddress> LogDriver::WantedPeers() const {
+  std::vector<PeerAddress> wanted = Members();
+  const TimePoint now = clock_.MonoNow();
+  for (const auto& [id, caller] : callers_) {
+    if (id == options_.self || !caller.IsHeard(now)) continue;
+    const bool is_member = std::any_of(wanted.begin(), wanted.end(),
+                                       [&](const PeerAddress& peer) { return peer.id == id; });
+    if (is_member) continue;
+    std::optional<PeerAddress> address = ParsePeerAddress(id, caller.peer_address);
+    if (address) wanted.push_back(std::move(*address));
+  }
+  return wanted;
+}
+
 void LogDriver::UpdatePeers() {
   std::vector<PeerAddress> peers = WantedPeers();
   if (peers == dialled_) return;
@@ -151,17 +179,18 @@ void LogDriver::WarnOfOtherMembers() const {
 
 void LogDriver::FillPeers(NodeStatus* status) const {
   const TimePoint now = clock_.MonoNow();
-  const std::vector<PeerAddress> peers = core_ == nullptr ? options_.peers : WantedPeers();
+  const std::vector<PeerAddress> peers = core_ == nullptr ? options_.peers : Members();
   for (const PeerAddress& address : peers) {
     if (address.id == options_.self) continue;
     NodeStatus::Peer peer;
     peer.id = address.id;
     peer.peer_address = HostPortText(address);
-    const auto client = client_addresses_.find(address.id);
-    if (client != client_addresses_.end()) peer.client_address = client->second;
-    const auto heard = heard_at_.find(address.id);
-    if (heard != heard_at_.end()) {
-      peer.heard_ago = std::chrono::duration_cast<std::chrono::milliseconds>(now - heard->second);
+    const auto caller = callers_.find(address.id);
+    if (caller != callers_.end()) {
+      peer.client_address = caller->second.client_address;
+      if (const auto& at = caller->second.heard_at) {
+        peer.heard_ago = std::chrono::duration_cast<std::chrono::milliseconds>(now - *at);
+      }
     }
     status->peers.push_back(std::move(peer));
   }

@@ -10,8 +10,6 @@ namespace {
 
 constexpr std::uint8_t kVersion = 2;
 constexpr std::uint8_t kVersionWithoutAddresses = 1;
-constexpr std::size_t kIdBytesMax = 255;
-constexpr std::size_t kAddressBytesMax = 255;
 
 template <typename Int>
 void Put(Int value, std::string* out) {
@@ -47,7 +45,7 @@ bool TakeText(std::size_t bytes_max, std::string_view* in, std::string* text) {
 
 void PutIds(const std::vector<PeerId>& ids, std::string* out) {
   for (const PeerId& id : ids) {
-    CHECK_LE(id.value().size(), kIdBytesMax);
+    CHECK_LE(id.value().size(), kMemberTextBytesMax);
     CHECK(!id.empty());
     PutText(id.value(), out);
   }
@@ -57,7 +55,7 @@ void PutAddresses(const Membership& membership, const std::vector<PeerId>& ids, 
   for (const PeerId& id : ids) {
     const auto found = membership.addresses.find(id);
     const std::string address = found == membership.addresses.end() ? "" : found->second;
-    CHECK_LE(address.size(), kAddressBytesMax);
+    CHECK_LE(address.size(), kMemberTextBytesMax);
     PutText(address, out);
   }
 }
@@ -66,7 +64,7 @@ void PutAddresses(const Membership& membership, const std::vector<PeerId>& ids, 
 bool TakeAddresses(const std::vector<PeerId>& ids, std::string_view* in, Membership* membership) {
   for (const PeerId& id : ids) {
     std::string address;
-    if (!TakeText(kAddressBytesMax, in, &address)) return false;
+    if (!TakeText(kMemberTextBytesMax, in, &address)) return false;
     if (!address.empty()) membership->addresses[id] = std::move(address);
   }
   return true;
@@ -75,7 +73,7 @@ bool TakeAddresses(const std::vector<PeerId>& ids, std::string_view* in, Members
 bool TakeIds(std::size_t count, std::string_view* in, std::vector<PeerId>* ids) {
   for (std::size_t i = 0; i < count; ++i) {
     std::string id;
-    if (!TakeText(kIdBytesMax, in, &id) || id.empty()) return false;
+    if (!TakeText(kMemberTextBytesMax, in, &id) || id.empty()) return false;
     ids->push_back(PeerId(std::move(id)));
   }
   std::sort(ids->begin(), ids->end());

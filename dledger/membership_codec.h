@@ -3,8 +3,8 @@
 // Big-endian: version u8 (2), group id u64, voter count u16, learner count u16, then each id as
 // length u16 and bytes, then for each of them, in the same order, its address likewise (empty =
 // unknown); zero padding may follow. Version 1 has no addresses. Pure. Bytes from a disk or a
-// socket are checked, never CHECKed. Bounds: at most kMembersMax members, ids of 1..255 bytes,
-// addresses of at most 255.
+// socket are checked, never CHECKed. Bounds: at most kMembersMax members, ids of 1 to
+// kMemberTextBytesMax bytes, addresses of at most as many.
 
 #pragma once
 
@@ -17,6 +17,8 @@
 #include "dledger/raft/types.h"
 
 namespace triad::dledger {
+
+inline constexpr std::size_t kMemberTextBytesMax = 255;  // of an id, of an address
 
 std::string EncodeMembership(const Membership& membership);
 // Errors: kCorruption, saying what is wrong. Members are sorted and unique in the result.

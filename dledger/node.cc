@@ -36,13 +36,49 @@ Status CheckOptions(const NodeOptions& options) {
   return Status::Ok();
 }
 
+Membership MembershipOf(const Recovered& found) {
+  if (!found.memberships.empty()) return found.memberships.back().second;
+  return found.base_membership.value_or(Membership{});
+}
+
+// The members that the log names, as dLegerPeers has them, without `self`.
+std::string OtherMembers(const Membership& membership, const PeerId& self) {
+  std::vector<PeerId> ids = membership.voters;
+  ids.insert(ids.end(), membership.learners.begin(), membership.learners.end());
+  std::erase(ids, self);
+  std::string text;
+  for (const PeerId& id : ids) {
+    const auto address = membership.addresses.find(id);
+    if (!text.empty()) text += ';';
+    text += id.value() + '-' + (address == membership.addresses.end() ? "?" : address->second);
+  }
+  return text;
+}
+
+// With an empty disk a peer asks around in dLegerPeers. One that names nobody else would then
+// found a second group and acknowledge there.
+Status CheckPeersAgainst(const Membership& membership, const NodeOptions& options) {
+  const std::string others = OtherMembers(membership, options.self);
+  if (options.peers.size() > 1 || others.empty()) return Status::Ok();
+  return Status::InvalidArgument(
+      "dLegerPeers (with enableDLegerCommitLog=true) names only " + options.self.value() +
+      ", but the log in " + options.dir +
+      " has other members too. Write dLegerPeers=" + PeersText(options.peers) + ';' + others +
+      " into the file, or a peer that loses its disk would not find its group and begin another "
+      "one.");
+}
+
 // What the log and the application's state together say about this peer.
 Result<Recovered> Judge(const NodeOptions& options, const Recovered& found) {
   Recovered recovered = found;
   const bool is_empty =
       found.last_index == LogIndex(0) && found.hard_state == HardState{} && !found.recovering;
   if (options.applied > found.last_index && !found.recovering) {
-    if (options.peers.size() == 1) {
+    const Membership membership = MembershipOf(found);
+    const bool is_alone = membership.voters.empty()
+                              ? options.peers.size() == 1
+                              : OtherMembers(membership, options.self).empty();
+    if (is_alone) {
       return Status::Corruption(
           "the state holds entries up to " + std::to_string(options.applied.value()) +
           ", but the log in " + options.dir + " ends at " +
@@ -96,6 +132,7 @@ Result<std::unique_ptr<Node>> Node::Open(FileSystem& fs, const Clock& clock, Nod
   const StoreStamp stamp{.group = options.group, .peer_id = options.self.value()};
   Result<std::unique_ptr<LogStore>> log = LogStore::Open(fs, log_options, stamp);
   if (!log.ok()) return log.status();
+  TRIAD_RETURN_IF_ERROR(CheckPeersAgainst(MembershipOf((*log)->recovered()), options));
   TRIAD_RETURN_IF_ERROR(RemoveReadySnapshot(fs, options.dir));
   TRIAD_RETURN_IF_ERROR(CleanSnapshotDir(fs, options.dir));
   Result<Recovered> recovered = Judge(options, (*log)->recovered());

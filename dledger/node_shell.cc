@@ -173,11 +173,12 @@ void NodeShell::Store(StorageOp op) {
 }
 
 void NodeShell::Load(LoadRequest request) {
-  const auto answer = [this, request](std::vector<EntryRef> entries) {
+  const auto answer = [this, request](std::vector<EntryRef> entries, bool damaged = false) {
     Loaded loaded{.peer = request.peer,
                   .term = request.term,
                   .from = request.from,
-                  .entries = std::move(entries)};
+                  .entries = std::move(entries),
+                  .damaged = damaged};
     Post([this, loaded = std::move(loaded)]() mutable { driver_.OnLoaded(std::move(loaded)); });
   };
   const bool is_taken = readers_.Post([this, request, answer] {
@@ -186,7 +187,8 @@ void NodeShell::Load(LoadRequest request) {
     if (!entries.ok()) {
       LOG_EVERY_N(ERROR, 100) << "entries from " << request.from << " for peer " << request.peer
                               << " cannot be read: " << entries.status().ToString();
-      answer({});
+      const StatusCode code = entries.status().code();
+      answer({}, code == StatusCode::kCorruption || code == StatusCode::kIoError);
       return;
     }
     answer(std::move(entries).value());
@@ -260,6 +262,10 @@ std::uint64_t NodeShell::Random() {
 
 bool NodeShell::IsDiskFull() {
   return background_.is_full();
+}
+
+std::uint64_t NodeShell::PreparedBytes() {
+  return log_->prepared_bytes();
 }
 
 void NodeShell::SetPeers(const std::vector<PeerAddress>& peers) {
@@ -434,6 +440,11 @@ const RawLog& NodeShell::raw_log() const {
 }
 
 void NodeShell::Replace(EntryRef entry, std::function<void(Status)> done) {
+  if (entry->index > LogIndex(settled_.load())) {
+    done(Status::InvalidArgument("entry " + std::to_string(entry->index.value()) +
+                                 " is not committed and durable here"));
+    return;
+  }
   const bool is_taken =
       disk_.PushReplacement(DiskThread::Replacement{.entry = std::move(entry), .done = done});
   if (!is_taken) done(is_stopped_ ? Stopped() : Status::Busy("another entry is being replaced"));

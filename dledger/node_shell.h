@@ -90,6 +90,7 @@ class NodeShell final : public Node, private Hands, private PeerEvents {
   void Publish(const LeaderInfo& info) override;
   std::uint64_t Random() override;
   bool IsDiskFull() override;
+  std::uint64_t PreparedBytes() override;
   void SetPeers(const std::vector<PeerAddress>& peers) override;
 
   // ---- PeerEvents (log thread) ----

@@ -45,13 +45,18 @@ void SnapshotDesk::OnSent(const PeerId& peer, Term term, bool ok, LogIndex base_
 
 // ---- sending ------------------------------------------------------------------------------------
 
-Result<SnapshotDesk::SharedFile> SnapshotDesk::WriteImage(StatePieces* pieces,
+Result<SnapshotDesk::SharedFile> SnapshotDesk::WriteImage(const std::string& name,
+                                                          StatePieces* pieces,
                                                           const StoreBase& base,
                                                           LogIndex applied) const {
-  Result<std::unique_ptr<SnapshotFile>> file =
-      SnapshotFile::Create(fs_, SnapshotDir(log_dir_), "out");
-  if (!file.ok()) return file.status();
-  SnapshotFile& image = **file;
+  const std::string dir = SnapshotDir(log_dir_);
+  Result<std::unique_ptr<SnapshotFile>> created = SnapshotFile::Create(fs_, dir, name);
+  if (!created.ok()) return created.status();
+  const SharedFile file(created->release(), [&fs = fs_, path = dir + "/" + name](SnapshotFile* f) {
+    delete f;
+    IgnoreError(fs.Remove(path), "the next start removes it");
+  });
+  SnapshotFile& image = *file;
   std::string piece;
   while (true) {
     const Result<bool> more = pieces->Next(&piece);
@@ -61,7 +66,12 @@ Result<SnapshotDesk::SharedFile> SnapshotDesk::WriteImage(StatePieces* pieces,
   }
   TRIAD_RETURN_IF_ERROR(image.Seal(
       {.base = base, .applied = applied, .total_bytes = image.size(), .crc = image.crc()}));
-  return SharedFile(std::move(*file));
+  return file;
+}
+
+void SnapshotDesk::DropImage() {
+  // Giving back the space is file work.
+  links_.post_reader([image = std::exchange(image_, nullptr)] {});
 }
 
 void SnapshotDesk::MakeImage() {
@@ -75,7 +85,7 @@ void SnapshotDesk::MakeImage() {
       sender_.OnImage(image.ok() ? std::optional(image_->head()) : std::nullopt, clock_.MonoNow());
     });
   };
-  links_.post_apply([this, finish] {
+  links_.post_apply([this, finish, number] {
     // The log's begin first: it only moves up to what the state holds by then.
     const StoreBase base = log_.base();
     Result<StateImage> taken = application_.TakeImage();
@@ -84,8 +94,9 @@ void SnapshotDesk::MakeImage() {
       return;
     }
     auto image = std::make_shared<StateImage>(std::move(taken).value());
-    const bool is_taken = links_.post_reader([this, finish, base, image] {
-      finish(WriteImage(image->pieces.get(), base, image->applied));
+    const std::string name = "out-" + std::to_string(number);
+    const bool is_taken = links_.post_reader([this, finish, name, base, image] {
+      finish(WriteImage(name, image->pieces.get(), base, image->applied));
     });
     if (!is_taken) finish(Status::Busy("too many reads wait"));
   });
@@ -115,8 +126,23 @@ void SnapshotDesk::Incoming(std::uint64_t id, std::function<Status()> work) {
     LOG_IF(ERROR, !status.ok()) << "a received state: " << status;
     links_.post_log([this, id, ok = status.ok()] { receiver_.OnDone(id, ok, clock_.MonoNow()); });
   };
-  const bool is_taken = links_.post_reader([finish, work = std::move(work)] { finish(work()); });
+  const bool is_taken = links_.post_reader([this, finish, work = std::move(work)] {
+    const Status status = work();
+    if (!status.ok()) RemoveIncoming();
+    finish(status);
+  });
   if (!is_taken) finish(Status::Busy("too many reads wait"));
+}
+
+void SnapshotDesk::RemoveIncoming() {
+  incoming_.reset();
+  IgnoreError(fs_.Remove(SnapshotDir(log_dir_) + "/in"), "the next one takes its place");
+}
+
+void SnapshotDesk::OnRefused() {
+  // Here and now, rare as it is: the next one may begin at once.
+  RemoveIncoming();
+  receiver_.OnRefused();
 }
 
 void SnapshotDesk::CreateIncoming(std::uint64_t id) {

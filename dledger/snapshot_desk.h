@@ -49,7 +49,7 @@ class SnapshotDesk final : private SenderHands, private ReceiverHands {
   void OnMessage(const PeerId& from, SnapshotMessage message, bool follows, Term term);
   void OnTick() { sender_.OnTick(clock_.MonoNow()); }
   void StopSending() { sender_.StopAll(); }
-  void OnRefused() { receiver_.OnRefused(); }
+  void OnRefused();
 
   // ---- disk thread ----
   // Log and state become the snapshot's. `take_over` runs on the apply thread behind the
@@ -61,7 +61,7 @@ class SnapshotDesk final : private SenderHands, private ReceiverHands {
   void SendSnapshot(const PeerId& to, SnapshotMessage message) override;  // and ReceiverHands
   void MakeImage() override;
   void ReadImage(const PeerId& peer, std::uint64_t id, std::uint64_t offset) override;
-  void DropImage() override { image_.reset(); }
+  void DropImage() override;
   void OnSent(const PeerId& peer, Term term, bool ok, LogIndex base_index) override;
   std::uint64_t NewSnapshotId() override { return links_.random(); }
   // ---- ReceiverHands ----
@@ -71,8 +71,11 @@ class SnapshotDesk final : private SenderHands, private ReceiverHands {
   void Install(const SnapshotHead& head) override;
 
   using SharedFile = std::shared_ptr<SnapshotFile>;
-  Result<SharedFile> WriteImage(StatePieces* pieces, const StoreBase& base, LogIndex applied) const;
-  // Runs `work` on a reader thread; its end goes to the receiver.
+  // The file goes with the last one who holds it.
+  Result<SharedFile> WriteImage(const std::string& name, StatePieces* pieces, const StoreBase& base,
+                                LogIndex applied) const;
+  void RemoveIncoming();
+  // Runs `work` on a reader thread; its end goes to the receiver. A failure removes the file.
   void Incoming(std::uint64_t id, std::function<Status()> work);
 
   FileSystem& fs_;

@@ -9,6 +9,7 @@
 namespace triad::broker {
 namespace {
 
+constexpr std::size_t kTextBytesMax = 255;  // of an id, of host:port: what the log can keep
 constexpr const char* kForm = "members are written id-host:port;id-host:port;...";
 
 Status Bad(const std::string& item, const std::string& what) {
@@ -65,6 +66,10 @@ Result<GroupMember> ParseMember(const std::string& item) {
   const auto colon = item.find(':');
   if (hyphen == std::string::npos || colon < hyphen || hyphen == 0) {
     return Bad(item, "the id in front of the host is missing");
+  }
+  if (hyphen > kTextBytesMax || item.size() - hyphen - 1 > kTextBytesMax) {
+    return Bad(item, "an id and a host:port have at most " + std::to_string(kTextBytesMax) +
+                         " bytes each");
   }
   GroupMember member;
   const std::string id = item.substr(0, hyphen);

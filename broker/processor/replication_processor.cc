@@ -58,6 +58,9 @@ void ReplicationProcessor::OnChange(const RequestPtr& request, const Reply& repl
     // As in dLegerPeers: the same rules for ids and addresses.
     const auto members = ParseGroupMembers(id.value() + "-" + command.ext.StringOr("address", ""));
     if (!members.ok()) return refuse(std::string(members.status().message()));
+    if (members->size() != 1 || members->front().id != id) {
+      return refuse("id and address: one peer, like n3 and host:port");
+    }
     peer.host = members->front().host;
     peer.port = members->front().port;
   }

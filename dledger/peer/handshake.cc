@@ -27,6 +27,7 @@ PeerFrame Handshake::OwnHello(const PeerId& to, std::string refusal) {
   hello.from = options_.self;
   hello.to = to;
   hello.peers = peers_text_;
+  if (const PeerAddress* self = Find(options_.self)) hello.peer_address = HostPortText(*self);
   hello.refusal = std::move(refusal);
   PeerFrame frame;
   frame.wall_ms = clock_.WallNowMs();
@@ -54,11 +55,14 @@ std::string Handshake::Check(const Hello& hello, std::uint64_t group_id) {
   }
   if (hello.from == options_.self) return "it says it is '" + hello.from.value() + "' too";
   if (events_->OwnGroupId() != 0) return "";  // its log says who is a member
-  if (Find(hello.from) == nullptr) {
-    return "dLegerSelfId '" + hello.from.value() + "' is not in dLegerPeers here: " + peers_text_;
+  if (Find(hello.from) != nullptr) {
+    if (group_id != 0) told_group_id_ = group_id;
+    WarnOfOtherPeers(hello);
+    return "";
   }
-  WarnOfOtherPeers(hello);
-  return "";
+  // A peer that lost its disk, and its list is old: those on it say which group this is.
+  if (group_id != 0 && group_id == told_group_id_) return "";
+  return "dLegerSelfId '" + hello.from.value() + "' is not in dLegerPeers here: " + peers_text_;
 }
 
 bool Handshake::GroupIdFits(std::uint64_t group_id) const {

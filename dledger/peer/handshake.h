@@ -44,6 +44,7 @@ class Handshake {
   PeerEvents* const events_;
   std::map<std::string, TimePoint> logged_at_;
   std::set<std::string> warned_of_;
+  std::uint64_t told_group_id_ = 0;  // by a peer of dLegerPeers; 0 = by nobody yet
 };
 
 }  // namespace triad::dledger

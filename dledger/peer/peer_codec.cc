@@ -27,6 +27,7 @@ void ToWire(const Hello& hello, wire::Header* header) {
   out->set_to(hello.to.value());
   out->set_client_address(hello.client_address);
   out->set_peers(hello.peers);
+  out->set_peer_address(hello.peer_address);
   out->set_has_log(hello.has_log);
   out->set_last_index(hello.last_index.value());
   out->set_last_term(hello.last_term.value());
@@ -43,6 +44,7 @@ Hello FromWire(const wire::Hello& in) {
   hello.to = PeerId(in.to());
   hello.client_address = in.client_address();
   hello.peers = in.peers();
+  hello.peer_address = in.peer_address();
   hello.has_log = in.has_log();
   hello.last_index = LogIndex(in.last_index());
   hello.last_term = Term(in.last_term());

@@ -33,7 +33,8 @@ struct Hello {
   PeerId from;
   PeerId to;
   std::string client_address;
-  std::string peers;  // canonical dLegerPeers
+  std::string peers;         // canonical dLegerPeers
+  std::string peer_address;  // "host:port" of the sender's own peer port
   bool has_log = false;
   LogIndex last_index;
   Term last_term;

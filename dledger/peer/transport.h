@@ -1,13 +1,15 @@
 // PeerTransport: the connections between the peers of one group.
 //
 // Each peer dials every other one and sends on the connection it dialled; what it accepted it only
-// reads. A Hello goes both ways first; a foreign group or group id is refused loudly
-// (rate-limited). Before the group has begun, so is a peer that is not in dLegerPeers, and another
-// peer list is one warning; afterwards the log says who is a member, and who is none is heard all
-// the same: it may be a learner to be, or this peer may not have read so far. Lost connections are
-// dialled again after 20..500 ms, names resolved each time. Messages to a peer that is not
-// connected are dropped: Raft repeats what matters. Owner: the thread that runs `io` (the log
-// thread); every call and every event is there. Bounds: kOutBytesMax un-sent per peer (beyond:
+// reads. A Hello says where its sender can be dialled: whoever speaks up gets answers, also when
+// no list here names it. A Hello goes both ways first; a foreign group or group id is refused
+// loudly (rate-limited). Before the group has begun, so is a peer that is not in dLegerPeers
+// (unless it is of the group that one of them names), and another peer list is one warning;
+// afterwards the log says who is a member, and who is none is
+// heard all the same: it may be a learner to be, or this peer may not have read so far. Lost
+// connections are dialled again after 20..500 ms, names resolved each time. Messages to a peer that
+// is not connected are dropped: Raft repeats what matters. Owner: the thread that runs `io` (the
+// log thread); every call and every event is there. Bounds: kOutBytesMax un-sent per peer (beyond:
 // dropped), kSessionsMax accepted connections (beyond: closed), frames as in peer_codec.h. Bad
 // bytes close the connection.
 

@@ -276,6 +276,13 @@ TEST(GroupMembers, RefusalsShowTheItemAndTheForm) {
   }
 }
 
+TEST(GroupMembers, WhatTheLogCannotKeepIsRefused) {
+  const std::string x(250, 'x');
+  EXPECT_TRUE(ParseGroupMembers(x + "12345-" + x + ":1234").ok());
+  EXPECT_FALSE(ParseGroupMembers(x + "123456-h:1").ok());
+  EXPECT_FALSE(ParseGroupMembers("n1-" + x + ":12345").ok());
+}
+
 TEST(GroupMembers, AnIpv6AddressStandsInBrackets) {
   const auto members = ParseGroupMembers("n7-[2001:db8::9]:30921");
   ASSERT_TRUE(members.ok()) << members.status();

@@ -183,9 +183,45 @@ std::uint16_t FreePort() {
   return ntohs(address.sin_port);
 }
 
+namespace {
+
+class FullableFile final : public File {
+ public:
+  FullableFile(std::unique_ptr<File> file, std::shared_ptr<const std::atomic<bool>> is_full)
+      : file_(std::move(file)), is_full_(std::move(is_full)) {}
+
+  Status Write(std::uint64_t offset, std::span<const std::string_view> parts) override {
+    if (*is_full_) {
+      std::uint64_t end = offset;
+      for (const std::string_view part : parts) end += part.size();
+      const Result<std::uint64_t> size = file_->Size();
+      if (!size.ok()) return size.status();
+      if (end > *size) return Status::NoSpace("the test filled the disk");
+    }
+    return file_->Write(offset, parts);
+  }
+  Result<std::size_t> Read(std::uint64_t offset, std::span<char> buffer) const override {
+    return file_->Read(offset, buffer);
+  }
+  Status Sync() override { return file_->Sync(); }
+  Status SyncAll() override { return file_->SyncAll(); }
+  Status Truncate(std::uint64_t size_bytes) override { return file_->Truncate(size_bytes); }
+  Result<std::uint64_t> Size() const override { return file_->Size(); }
+  Status Lock() override { return file_->Lock(); }
+
+ private:
+  const std::unique_ptr<File> file_;
+  const std::shared_ptr<const std::atomic<bool>> is_full_;
+};
+
+}  // namespace
+
 Result<std::unique_ptr<File>> BootFileSystem::Open(const std::string& path, OpenFlags flags) {
   const bool is_boot_id = path == "/proc/sys/kernel/random/boot_id";
-  return PosixFileSystem().Open(is_boot_id ? boot_id_path_ : path, flags);
+  Result<std::unique_ptr<File>> file =
+      PosixFileSystem().Open(is_boot_id ? boot_id_path_ : path, flags);
+  if (!file.ok()) return file;
+  return std::unique_ptr<File>(new FullableFile(std::move(file).value(), is_full_));
 }
 
 Cluster::Cluster(std::size_t peers) : members_(peers) {

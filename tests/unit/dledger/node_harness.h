@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -97,7 +98,7 @@ class TempDir {
 // A port of 127.0.0.1 that was free a moment ago.
 std::uint16_t FreePort();
 
-// The machine's file system, but for the boot id, which a test decides.
+// The machine's file system, but for the boot id and a disk that is full, which a test decides.
 class BootFileSystem : public FileSystem {
  public:
   explicit BootFileSystem(std::string boot_id_path) : boot_id_path_(std::move(boot_id_path)) {}
@@ -116,9 +117,12 @@ class BootFileSystem : public FileSystem {
     return PosixFileSystem().GetSpace(path);
   }
   bool Exists(const std::string& path) override { return PosixFileSystem().Exists(path); }
+  // No file grows any more: kNoSpace.
+  void set_full(bool is_full) { *is_full_ = is_full; }
 
  private:
   const std::string boot_id_path_;
+  const std::shared_ptr<std::atomic<bool>> is_full_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 class Cluster {
@@ -131,6 +135,7 @@ class Cluster {
   void StartAll();
   void Stop(std::size_t i);
   void Wipe(std::size_t i);  // stopped: an empty directory, no state
+  void FillDisk(std::size_t i, bool is_full) { members_[i].fs->set_full(is_full); }
   // From here on the peers' states survive a restart, and retention may drop what they hold.
   void KeepState() { keeps_state_ = true; }
   // Of the applications, once all that run hold the same entries.

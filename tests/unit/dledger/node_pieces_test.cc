@@ -90,6 +90,16 @@ TEST(LogClock, AStrangersClockDoesNotCount) {
   EXPECT_EQ(clock.Now({kA}, At(0)), 1000);
 }
 
+TEST(LogClock, SilentStrangersMakeRoomAndNeverMoreThanItsBound) {
+  LogClock clock;
+  for (std::size_t i = 0; i < 10 * kVoicesMax; ++i) {
+    clock.Sample(PeerId("x" + std::to_string(i)), 99'999, At(0));
+    ASSERT_LE(clock.voices(), kVoicesMax);
+  }
+  clock.Sample(kA, 1000, At(6000));
+  EXPECT_EQ(clock.Now({kA}, At(6000)), 1000);
+}
+
 // ---- first start ----
 
 TEST(FirstStart, WaitsWhileSomebodyIsMissing) {

@@ -49,6 +49,15 @@ class NodeSnapshot : public ::testing::Test {
     });
   }
 
+  // Files that take room for nothing once a transfer is over.
+  bool HoldsSnapshots() {
+    for (std::size_t i = 0; i < 3; ++i) {
+      const auto names = PosixFileSystem().List(SnapshotDir(cluster_.options(i).dir));
+      if (names.ok() && !names->empty()) return true;
+    }
+    return false;
+  }
+
   // Where the log of a stopped peer begins.
   StoreBase BaseOf(std::size_t i) {
     LogStoreOptions options;
@@ -78,6 +87,7 @@ TEST_F(NodeSnapshot, APeerBehindRetentionGetsTheStateAndGoesOn) {
   EXPECT_GE(cluster_.recorder(behind).installed(), 1);
   ASSERT_TRUE(AwaitWhole(behind));  // only then the next entry comes as an entry
   EXPECT_GT(First(behind), last);
+  EXPECT_TRUE(cluster_.board().Await([&] { return !HoldsSnapshots(); })) << "files are left";
   cluster_.Commit("behind it");
   EXPECT_TRUE(cluster_.AwaitEqualStates());
   // And its own start goes on from there.

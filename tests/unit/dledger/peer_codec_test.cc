@@ -114,6 +114,7 @@ TEST(PeerCodec, AHelloKeepsItsFields) {
   was.to = PeerId("n1");
   was.client_address = "1.2.3.4:10911";
   was.peers = "n0-a:1;n1-b:2";
+  was.peer_address = "a:1";
   was.has_log = true;
   was.last_index = LogIndex(5);
   was.last_term = Term(4);
@@ -131,6 +132,7 @@ TEST(PeerCodec, AHelloKeepsItsFields) {
   EXPECT_EQ(is.to, was.to);
   EXPECT_EQ(is.client_address, was.client_address);
   EXPECT_EQ(is.peers, was.peers);
+  EXPECT_EQ(is.peer_address, was.peer_address);
   EXPECT_TRUE(is.has_log);
   EXPECT_EQ(is.last_index, was.last_index);
   EXPECT_EQ(is.last_term, was.last_term);
