@@ -54,6 +54,19 @@ TEST(Crc32c, HardwareAndTableAgreeAtEveryLengthAndAlignment) {
   }
 }
 
+TEST(Crc32c, HardwareAndTableAgreeOnLongTexts) {
+  std::string bytes;
+  std::uint32_t random = 54321;
+  for (int i = 0; i < 20000; ++i) {
+    random = random * 1664525u + 1013904223u;
+    bytes.push_back(static_cast<char>(random >> 24));
+  }
+  for (std::size_t size = 3000; size <= bytes.size(); size += 73) {
+    const auto part = std::string_view(bytes).substr(bytes.size() - size);
+    ASSERT_EQ(Crc32c(part, 7), Crc32cPortable(part, 7)) << size;
+  }
+}
+
 TEST(Crc32c, ContinuesFromASeed) {
   EXPECT_EQ(Crc32c("456789", Crc32c("123")), 0xe3069283u);
   EXPECT_EQ(Crc32cPortable("456789", Crc32cPortable("123")), 0xe3069283u);
