@@ -4,6 +4,7 @@
 //   mqbench producer -n 127.0.0.1:9876 -t Bench --rate 5000 --verify
 //   mqbench consumer -n 127.0.0.1:9876 -t Bench
 //   mqbench mixed -n 127.0.0.1:9876 -t Bench --rate 5000
+//   mqbench listener -n 127.0.0.1:9876 -t Bench --orderly
 //   mqbench moves -n 127.0.0.1:9876 -t Bench --count 50
 //
 // Speaks the remoting protocol only, so it drives the original brokers alike. What each figure
@@ -16,6 +17,7 @@
 #include <string>
 
 #include "bin/bench/mqbench_runs.h"
+#include "bin/mqbench_listen.h"
 #include "bin/mqbench_moves.h"
 
 namespace triad {
@@ -99,6 +101,13 @@ int Main(int argc, char** argv) {
   AddCommon(mixed, &options);
   AddSending(mixed, &options);
   AddReading(mixed, &options);
+  CLI::App* listener = app.add_subcommand(
+      "listener", "work off what is there with the C++ client and a listener that does nothing");
+  AddCommon(listener, &options);
+  bool is_orderly = false;
+  listener->add_flag("--orderly", is_orderly, "in order, with queue locks");
+  listener->add_option("--pull-batch", options.pull_batch, "messages per pull, at most")
+      ->check(CLI::Range(1, 1024));
   CLI::App* moves =
       app.add_subcommand("moves", "hand the leadership over again and again under load");
   AddCommon(moves, &options);
@@ -106,6 +115,7 @@ int Main(int argc, char** argv) {
   moves->add_option("--count", move_count, "how often")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   if (moves->parsed()) return BenchMoves(options.lanes.namesrv, options.lanes.topic, move_count);
+  if (listener->parsed()) return BenchListener(options, is_orderly);
   if (producer->parsed()) return bench::RunProducer(options);
   return consumer->parsed() ? bench::RunConsumer(options) : bench::RunMixed(options);
 }

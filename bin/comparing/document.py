@@ -81,6 +81,7 @@ def rows():
         ("groups_1k", "1,000 groups on one topic, delivered/s", figure("groups_1k", "delivered_per_s"),
          "+", 200000, 400000),
         ("groups_1k_idle", "their idle long polls, cores", figure("groups_1k", "idle_cores"), "-", .05, None),
+        ("orderly", "orderly consumption, of concurrent", figure("orderly", "ratio"), "+", .8, .95),
         ("rss_after_mib", "RssAnon of three peers after 1 M messages, MiB", figure("memory_after", "rss_anon_mib"),
          "-", 400, 250),
         ("java_producer", "the original's own benchmark, times RocketMQ", figure("java_producer", "ratio"),

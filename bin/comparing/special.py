@@ -227,6 +227,16 @@ def memory_after(where, seconds):
         return {"rss_anon_mib": round(triad.memory_mib(), 1), "messages": sent}
 
 
+def orderly(where, seconds):
+    """The C++ client's orderly consumption of 64 keys over 8 queues, of its concurrent consumption."""
+    with Group(where) as triad:
+        publish(triad, "Keys", seconds, "--keys", "64")
+        concurrent = triad.mqbench("listener", "Keys", "--seconds", "60", seconds=90)
+        in_order = triad.mqbench("listener", "Keys", "--seconds", "60", "--orderly", seconds=90)
+    return {"ratio": round(in_order["msg_per_s"] / concurrent["msg_per_s"], 3), "orderly_per_s": in_order["msg_per_s"],
+            "concurrent_per_s": concurrent["msg_per_s"], "messages": in_order["messages"]}
+
+
 def java_producer(where, seconds):
     """The original's own benchmark, 64 threads, on Triad and on the original."""
     reason = systems.RocketMq.unavailable(where)
@@ -270,4 +280,5 @@ def benchmark_producer(where, system, seconds):
 
 LOADS = {"queues_10k": queues_10k, "groups_1k": groups_1k, "beside_big": beside_big, "roll": roll,
          "cold_backlog": cold_backlog, "follower_down": follower_down, "follower_slow": follower_slow,
-         "memory_after": memory_after, "java_producer": java_producer}
+         "memory_after": memory_after, "orderly": orderly,
+         "java_producer": java_producer}

@@ -154,15 +154,21 @@ MessageHarness::Answer MessageHarness::Ask(remoting::Command command,
                                            remoting::ConnectionPtr connection) {
   auto answer = std::make_shared<std::promise<remoting::Command>>();
   Answer future = answer->get_future();
+  Dispatch(
+      std::move(command),
+      [answer](remoting::Command response) { answer->set_value(std::move(response)); },
+      std::move(connection));
+  return future;
+}
+
+void MessageHarness::Dispatch(remoting::Command command, Reply reply,
+                              remoting::ConnectionPtr connection) {
   auto request = std::make_shared<Request>();
   request->command = std::move(command);
   request->client_address = connection->remote_address();
   request->connection = std::move(connection);
   request->arrived = SystemClock().MonoNow();
-  dispatcher_->Dispatch(std::move(request), [answer](remoting::Command response) {
-    answer->set_value(std::move(response));
-  });
-  return future;
+  dispatcher_->Dispatch(std::move(request), std::move(reply));
 }
 
 remoting::Command MessageHarness::Call(remoting::Command request) {

@@ -70,6 +70,10 @@ class MessageHarness {
   Answer Ask(remoting::Command request) { return Ask(std::move(request), connection_); }
   Answer Ask(remoting::Command request, remoting::ConnectionPtr connection);
   remoting::Command Call(remoting::Command request);  // waits for the answer
+  void Dispatch(remoting::Command request, Reply reply) {
+    Dispatch(std::move(request), std::move(reply), connection_);
+  }
+  void Dispatch(remoting::Command request, Reply reply, remoting::ConnectionPtr connection);
 
   // A send with defaults; the caller changes what it is about.
   static remoting::SendMessageRequest SendHeader(const std::string& topic);
