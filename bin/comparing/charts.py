@@ -61,7 +61,7 @@ def charted(result):
     """Names of the loads that have a chart."""
     names = []
     for cell in result["cells"]:
-        if cell["load"] not in names and "msg_per_s" in cell["report"]:
+        if cell["load"] not in names and "p50_ms" in cell["report"]:
             names.append(cell["load"])
     return names
 

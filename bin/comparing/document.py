@@ -170,7 +170,7 @@ def own_table(result):
     """What was measured of Triad alone: every figure of every special load."""
     lines = []
     for load in dict.fromkeys(cell["load"] for cell in result["cells"]):
-        cells = [c for c in result["cells"] if c["load"] == load and "msg_per_s" not in c["report"]]
+        cells = [c for c in result["cells"] if c["load"] == load and "p50_ms" not in c["report"]]
         for system in dict.fromkeys(c["system"] for c in cells):
             reports = [c["report"] for c in cells if c["system"] == system]
             parts = []

@@ -85,6 +85,7 @@ def guarded(system, name, number, result, run):
         report = run()
     except Fault as fault:
         result["faults"].append("round %d, %s, %s: %s" % (number + 1, system, name, fault))
+        print("fault: %s" % result["faults"][-1], flush=True)
         return
     result["cells"].append({"system": system, "load": name, "round": number, "report": report})
     print("round %d  %-11s %-13s %s  (%.0f s)" % (number + 1, system, name, short(report), time.monotonic() - began),
@@ -92,7 +93,7 @@ def guarded(system, name, number, result, run):
 
 
 def short(report):
-    if "msg_per_s" not in report:
+    if "p50_ms" not in report:
         return "  ".join("%s %s" % item for item in report.items())
     text = "%9.0f msg/s  p50 %.3f  p99 %.3f  p99.9 %.3f ms  %6.0f flushes/s" % (
         report["msg_per_s"], report["p50_ms"], report["p99_ms"], report["p999_ms"], report["disk_flushes_per_s"])
