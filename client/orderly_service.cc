@@ -90,7 +90,14 @@ void OrderlyService::OnFailure(const ProcessQueuePtr& queue, Messages batch,
   Messages again;
   for (ReceivedMessage& message : batch) {
     const bool give_up = max >= 0 && message.reconsume_times >= max;
-    if (give_up && retry_.SendToRetryTopic(message, call.failure_reason).ok()) continue;
+    if (give_up) {
+      const Status sent =
+          retry_.SendBack(message, RetrySender::kToDeadLetters, call.failure_reason);
+      if (sent.ok()) continue;
+      LOG(WARNING) << "message " << message.message_id
+                   << " could not be made a dead letter: " << sent
+                   << "; it stays in its place and is tried again";
+    }
     ++message.reconsume_times;
     again.push_back(std::move(message));
   }

@@ -15,7 +15,20 @@ namespace {
 constexpr std::chrono::milliseconds kTimeout{5000};
 // What a broker of ours keeps with a dead letter (others ignore it).
 constexpr std::size_t kReasonBytesMax = 1024;
+constexpr int kAttempts = 3;    // of a send-back that ends with "failed", which may mean: done
 constexpr int kNoMaximum = 16;  // what a group's retries end at when the consumer says nothing
+
+// Nothing was done, and asking again will not help.
+bool IsRefusal(const remoting::Command& answer, const Status& status) {
+  switch (status.code()) {
+    case StatusCode::kInvalidArgument:
+    case StatusCode::kNotFound:
+    case StatusCode::kPermissionDenied:
+    case StatusCode::kUnsupported: return true;
+    // Among all else that code 1 says: the message has left the broker's log.
+    default: return answer.remark.starts_with("look message by offset failed");
+  }
+}
 }  // namespace
 
 SendTask MakeRetryTask(const ReceivedMessage& message, const std::string& group,
@@ -46,7 +59,7 @@ SendTask MakeRetryTask(const ReceivedMessage& message, const std::string& group,
   return task;
 }
 
-Status RetrySender::SendToRetryTopic(const ReceivedMessage& message, const std::string& reason) {
+Status RetrySender::SendCopy(const ReceivedMessage& message, const std::string& reason) {
   SendTask task =
       MakeRetryTask(message, context_->options.group, context_->max_reconsume_times(), reason);
   auto answer = std::make_shared<std::promise<Status>>();
@@ -67,13 +80,19 @@ Status RetrySender::SendBack(const ReceivedMessage& message, int delay_level,
   remoting::Command request = remoting::Command::Request(remoting::kConsumerSendMsgBack);
   header.Encode(&request.ext);
   if (!reason.empty()) request.ext.Set("failureReason", reason.substr(0, kReasonBytesMax));
-  const Result<remoting::Command> answer =
-      context_->calls->Call(message.queue.broker_name, std::move(request), kTimeout);
-  if (answer.ok() && answer->code == remoting::kSuccess) return Status::Ok();
-  const Status why = answer.ok() ? StatusOfCode(*answer, "send back") : answer.status();
-  LOG(WARNING) << "message " << message.message_id << " could not be sent back (" << why
-               << "); sending it to the retry topic of group " << context_->options.group;
-  return SendToRetryTopic(message, reason);
+  Status last;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const Result<remoting::Command> answer =
+        context_->calls->Call(message.queue.broker_name, request, kTimeout);
+    if (!answer.ok()) return answer.status();
+    last = StatusOfCode(*answer, "send back");
+    if (last.ok()) return last;
+    if (!IsRefusal(*answer, last)) continue;
+    LOG(WARNING) << "message " << message.message_id << " could not be sent back (" << last
+                 << "); sending a copy to the retry topic of group " << context_->options.group;
+    return SendCopy(message, reason);
+  }
+  return last;
 }
 
 }  // namespace triad::client

@@ -19,13 +19,16 @@ class RetrySender {
  public:
   explicit RetrySender(ConsumerContext* context) : context_(context) {}
 
-  // CONSUMER_SEND_MSG_BACK; when that fails, a send to %RETRY%group.
-  // `reason`: why the listener failed; empty when it did not say.
+  static constexpr int kToDeadLetters = -1;  // a delay level: how an orderly consumer gives up
+
+  // CONSUMER_SEND_MSG_BACK, which a broker of ours does once however often it is asked; a send of a
+  // copy to %RETRY%group when it was certainly refused. `reason`: why the listener failed; empty
+  // when it did not say. Errors: it may or may not be done; the same again does no harm.
   Status SendBack(const ReceivedMessage& message, int delay_level, const std::string& reason = {});
-  // The send alone: how an orderly consumer gives up on a message.
-  Status SendToRetryTopic(const ReceivedMessage& message, const std::string& reason = {});
 
  private:
+  Status SendCopy(const ReceivedMessage& message, const std::string& reason);
+
   ConsumerContext* const context_;
 };
 

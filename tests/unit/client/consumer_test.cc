@@ -270,6 +270,30 @@ TEST_F(ConsumerTest, SendsToTheRetryTopicWhenSendBackIsRefused) {
   EXPECT_FALSE(properties.at("ORIGIN_MESSAGE_ID").empty());
 }
 
+TEST_F(ConsumerTest, ASendBackOfUnknownOutcomeIsRepeatedAndNotCopied) {
+  cluster_.CreateTopic("T", 1);
+  cluster_.Put("T", 0, "x");
+  int asked = 0;
+  const auto hook = cluster_.SetHook([&](int, const Command& request, FakeCluster::Script* script) {
+    std::optional<Command> answer;
+    if (request.code != remoting::kConsumerSendMsgBack) return answer;
+    ++asked;  // under the cluster's lock
+    if (asked == 1) *script = FakeCluster::Script::kLoseAnswer;
+    if (asked == 2) answer = Command::ResponseTo(request, 1, "the outcome is unknown");
+    return answer;
+  });
+  const auto consumer = Start(Options(), Listener([](const ReceivedMessage& message) {
+                                return message.reconsume_times == 0
+                                           ? ConcurrentResult::kReconsumeLater
+                                           : ConcurrentResult::kSuccess;
+                              }));
+  ASSERT_TRUE(cluster_.Wait([&] {
+    return cluster_.Offset("g", "T", 0) == 1 && cluster_.Offset("g", "%RETRY%g", 0) == 1;
+  }));
+  EXPECT_EQ(asked, 3);
+  EXPECT_EQ(cluster_.Stored("%RETRY%g").size(), 1u);
+}
+
 TEST_F(ConsumerTest, AMessageThatItsListenerKeepsTooLongGoesBackAndItsQueueMovesOn) {
   cluster_.CreateTopic("T", 1);
   cluster_.Put("T", 0, "hangs");

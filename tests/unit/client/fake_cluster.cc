@@ -249,6 +249,12 @@ void FakeCluster::OnRequest(int peer, const remoting::ConnectionPtr& connection,
     Script script = Script::kGoOn;
     std::optional<Command> scripted = hook_(peer, request, &script);
     if (script == Script::kDrop) return;
+    if (script == Script::kLoseAnswer) {
+      Answer(connection, request);
+      changed_.notify_all();
+      connection->Close();
+      return;
+    }
     if (scripted) {
       if (!request.is_oneway()) connection->Send(std::move(*scripted));
       return;
@@ -380,10 +386,12 @@ Command FakeCluster::OnSend(const Command& request) {
 Command FakeCluster::OnSendBack(const Command& request) {
   const auto header = remoting::SendBackRequest::Decode(request.ext);
   if (!header.ok()) return Command::ResponseTo(request, 1, header.status().ToString());
+  if (sent_back_.contains({header->group, header->offset})) return Command::ResponseTo(request, 0);
   for (auto& [name, topic] : topics_) {
     for (auto& queue : topic.queues) {
       for (const StoredMessage& stored : queue) {
         if (stored.physical_offset != header->offset) continue;
+        sent_back_.insert({header->group, header->offset});
         StoredMessage again = stored;
         Properties properties = ParseProperties(stored.properties);
         properties.try_emplace("RETRY_TOPIC", stored.topic);

@@ -59,8 +59,9 @@ class FakeCluster {
            const std::string& properties = {}, std::int32_t sys_flag = 0);
 
   // Asked for every request to a peer. An answer: it is sent instead; kDrop: nothing is ever
-  // answered; kGoOn: as usual. Runs on a server thread.
-  enum class Script { kGoOn, kDrop };
+  // answered; kGoOn: as usual; kLoseAnswer: done, but the connection ends before the answer. Runs
+  // on a server thread.
+  enum class Script { kGoOn, kDrop, kLoseAnswer };
   using Hook = std::function<std::optional<remoting::Command>(int peer, const remoting::Command&,
                                                               Script* script)>;
   // Until the guard ends; then the hook is not called any more, and what it refers to may go.
@@ -132,6 +133,7 @@ class FakeCluster {
   std::map<std::pair<std::string, int>, std::pair<std::string, std::int64_t>> locks_;
   std::int64_t next_token_ = 1;
   std::int64_t next_physical_ = 0;
+  std::set<std::pair<std::string, std::int64_t>> sent_back_;  // group, physical offset
   std::map<std::int32_t, int> counts_;
   std::vector<Held> held_;
   std::map<std::string, std::set<std::string>> members_;

@@ -171,6 +171,31 @@ TEST_F(OrderlyConsumerTest, AfterTheMaximumAMessageIsADeadLetterAndTheQueueMoves
   EXPECT_TRUE(cluster_.Wait([&] { return cluster_.Offset("g", "T", 0) == 2; }));
 }
 
+TEST_F(OrderlyConsumerTest, ADeadLetterWhoseAnswerIsLostIsMadeOnce) {
+  cluster_.CreateTopic("T", 1);
+  cluster_.Put("T", 0, "poison");
+  cluster_.Put("T", 0, "good");
+  int lost = 0;
+  const auto hook = cluster_.SetHook([&](int, const Command& request, FakeCluster::Script* script) {
+    const bool gives_up =
+        request.code == remoting::kConsumerSendMsgBack || request.code == remoting::kSendMessageV2;
+    if (gives_up && lost < 2) {  // under the cluster's lock
+      ++lost;
+      *script = FakeCluster::Script::kLoseAnswer;
+    }
+    return std::optional<Command>();
+  });
+  PushConsumerOptions options = Options();
+  options.max_reconsume_times = 1;
+  const auto consumer = Start(options, [](const ReceivedMessage& message, OrderlyContext*) {
+    return message.body == "poison" ? OrderlyResult::kSuspendCurrentQueue : OrderlyResult::kSuccess;
+  });
+  ASSERT_TRUE(cluster_.Wait([&] { return cluster_.Offset("g", "T", 0) == 2; }));
+  EXPECT_EQ(lost, 2);
+  EXPECT_EQ(cluster_.Stored("%DLQ%g").size(), 1u);
+  EXPECT_EQ(cluster_.Stored("%RETRY%g").size(), 0u);
+}
+
 TEST_F(OrderlyConsumerTest, ALockThatSomebodyElseHadInBetweenStartsTheQueueAnew) {
   cluster_.CreateTopic("T", 1);
   cluster_.Put("T", 0, "a");
