@@ -6,7 +6,11 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "broker/processor/dispatcher.h"
 #include "broker/processor/response.h"
@@ -47,27 +51,50 @@ struct ForwardingGate::Shared : std::enable_shared_from_this<Shared> {
   Shared(Options o, const Clock& c, TimerQueue& t, remoting::Client& cl)
       : options(std::move(o)), clock(c), timers(t), client(cl) {}
 
-  // One request on its way. Carried on by one party at a time: handler, client, timer or `held`.
+  // One request on its way. Carried on by one party at a time: handler, client, timer or lane.
   struct Item {
     RequestPtr request;
     Reply reply;
     Policy policy;
     Handler local;
     TimePoint deadline;
+    TimePoint came;             // to this gate
+    bool outcome_open = false;  // a leader has got it and may have done it
+    bool is_behind = false;     // in a lane: those in front of it wake the lane
   };
   using ItemPtr = std::shared_ptr<Item>;
+  using Order = std::pair<TimePoint, std::uint64_t>;  // of coming, then of the first holding
+  // The held requests of one connection. It exists as long as there are any, or one that was held
+  // is being routed.
+  struct Lane {
+    std::map<Order, ItemPtr> items;
+    bool draining = false;  // somebody routes its items, the oldest first
+  };
+  struct Wait {
+    std::chrono::milliseconds delay;
+    std::uint64_t seen = 0;  // the generation that the decision to wait rests on
+  };
 
-  void Route(const ItemPtr& item);
+  void Come(const ItemPtr& item);
+  // Passes it on or answers it; a Wait when it can go nowhere yet.
+  std::optional<Wait> Route(const ItemPtr& item, TimePoint now);
   void RunHere(const ItemPtr& item);
   void Forward(const ItemPtr& item, const std::string& address);
   void OnForwarded(const ItemPtr& item, Result<remoting::Command> answer);
-  // Routes it again after `delay`, or at the next leader change. `seen`: the generation that the
-  // decision to wait rests on.
-  void Park(const ItemPtr& item, std::chrono::milliseconds delay, std::uint64_t seen);
-  void RouteParked(std::uint64_t id);
-  void RouteAllParked();
+  // Into its lane; its lane is routed again after the wait, or at the next leader change.
+  void Park(const ItemPtr& item, Wait wait);
+  // Only behind others of its connection: false when there are none.
+  bool ParkBehind(const ItemPtr& item);
+  Order Insert(const ItemPtr& item, Lane* lane);  // locked
+  bool HasRoomFor(const Item& item) const;        // locked
+  void Wake(const ItemPtr& item, Order order, std::chrono::milliseconds delay);
+  void OnTimer(const std::string& connection, Order order);
+  // Out of its lane, if its deadline is `now` or earlier; null: it is not, or not there any more.
+  ItemPtr TakeLate(const std::string& connection, Order order, TimePoint now);
+  void Drain(const std::string& connection);
+  void DrainAll();
   void AnswerLate(const ItemPtr& item) const;
-  void AnswerUnknown(const ItemPtr& item) const;
+  void AnswerUnknown(const ItemPtr& item, std::string_view what) const;
   std::string LeaderText() const;
   std::uint64_t Generation() const {
     const std::lock_guard lock(mutex);
@@ -79,45 +106,54 @@ struct ForwardingGate::Shared : std::enable_shared_from_this<Shared> {
   TimerQueue& timers;
   remoting::Client& client;
 
-  std::atomic<bool> ready{false};  // info.ready, for the common case
+  std::atomic<bool> ready{false};       // info.ready, for the common case
+  std::atomic<std::size_t> lanes_n{0};  // lanes.size(), likewise
   mutable std::mutex mutex;
   dledger::LeaderInfo info;
-  std::uint64_t generation = 0;             // of `info`
-  std::map<std::uint64_t, ItemPtr> parked;  // in order of parking
+  std::uint64_t generation = 0;                 // of `info`
+  std::unordered_map<std::string, Lane> lanes;  // by the client's address
   std::uint64_t next_id = 1;
-  std::size_t parked_bytes = 0;
+  std::size_t held = 0;
+  std::size_t held_bytes = 0;
   bool stopped = false;
 };
 
-void ForwardingGate::Shared::Route(const ItemPtr& item) {
-  if (clock.MonoNow() >= item->deadline) {
+void ForwardingGate::Shared::Come(const ItemPtr& item) {
+  // A thread sees the lanes of its own connections.
+  if (lanes_n.load(std::memory_order_relaxed) != 0 && ParkBehind(item)) return;
+  if (const auto wait = Route(item, item->came)) Park(item, *wait);
+}
+
+std::optional<ForwardingGate::Shared::Wait> ForwardingGate::Shared::Route(const ItemPtr& item,
+                                                                          TimePoint now) {
+  if (now >= item->deadline) {
     AnswerLate(item);
-    return;
+    return std::nullopt;
   }
   if (ready.load(std::memory_order_acquire)) {
     RunHere(item);
-    return;
+    return std::nullopt;
   }
-  dledger::LeaderInfo now;
-  std::uint64_t seen = 0;
+  dledger::LeaderInfo leader;
+  Wait wait{.delay = TimeLeft(item->deadline, now)};
   {
     const std::lock_guard lock(mutex);
-    now = info;
-    seen = generation;
+    leader = info;
+    wait.seen = generation;
   }
-  const auto left = TimeLeft(item->deadline, clock.MonoNow());
-  if (now.ready) {
+  if (leader.ready) {
     RunHere(item);
-  } else if (now.role == dledger::Role::kLeader) {
-    Park(item, left, seen);  // it leads and is ready within milliseconds
+  } else if (leader.role == dledger::Role::kLeader) {
+    return wait;  // it leads and is ready within milliseconds
   } else if (item->request->forwarded) {
     item->reply(NotLeaderResponse(item->request->command));  // one hop only
-  } else if (now.leader.empty() || now.leader == options.self ||
-             now.leader_client_address.empty()) {
-    Park(item, left, seen);
+  } else if (leader.leader.empty() || leader.leader == options.self ||
+             leader.leader_client_address.empty()) {
+    return wait;
   } else {
-    Forward(item, now.leader_client_address);
+    Forward(item, leader.leader_client_address);
   }
+  return std::nullopt;
 }
 
 void ForwardingGate::Shared::RunHere(const ItemPtr& item) {
@@ -125,7 +161,7 @@ void ForwardingGate::Shared::RunHere(const ItemPtr& item) {
   item->local(item->request, [self, item](remoting::Command response) {
     // Of a forwarded request the first peer does the waiting.
     if (response.code == kNotLeaderResponse && !item->request->forwarded) {
-      self->Park(item, kRetryDelay, self->Generation());
+      self->Park(item, {.delay = kRetryDelay, .seen = self->Generation()});
     } else {
       item->reply(std::move(response));
     }
@@ -153,7 +189,7 @@ void ForwardingGate::Shared::OnForwarded(const ItemPtr& item, Result<remoting::C
   if (answer.ok()) {
     remoting::Command response = std::move(answer.value());
     if (response.code == kNotLeaderResponse) {
-      Park(item, kRetryDelay, Generation());
+      Park(item, {.delay = kRetryDelay, .seen = Generation()});
       return;
     }
     response.opaque = item->request->command.opaque;
@@ -162,61 +198,145 @@ void ForwardingGate::Shared::OnForwarded(const ItemPtr& item, Result<remoting::C
     return;
   }
   const Status& status = answer.status();
-  const bool lost = status.code() == StatusCode::kUnavailable;
-  if (lost && (item->policy.repeatable || NeverSent(status))) {
-    Park(item, kRetryDelay, Generation());
-  } else if ((lost || status.code() == StatusCode::kTimedOut) && !item->policy.repeatable) {
-    AnswerUnknown(item);
-  } else {  // busy, stopping, or nothing lost by saying so
+  const bool is_lost = status.code() == StatusCode::kUnavailable;
+  const bool is_late = status.code() == StatusCode::kTimedOut;
+  const bool is_open = (is_lost && !NeverSent(status)) || is_late;
+  item->outcome_open = item->outcome_open || is_open;
+  if (is_lost && (item->policy.repeatable || !is_open)) {
+    Park(item, {.delay = kRetryDelay, .seen = Generation()});
+  } else if (is_open && !item->policy.repeatable) {
+    AnswerUnknown(item, is_late ? "the leader did not answer in time"
+                                : "the connection to the leader broke before it answered");
+  } else {  // at the end of its budget, busy or stopping
     AnswerLate(item);
   }
 }
 
-void ForwardingGate::Shared::Park(const ItemPtr& item, std::chrono::milliseconds delay,
-                                  std::uint64_t seen) {
-  const std::size_t bytes = item->request->command.body.size();
-  std::uint64_t id = 0;
+bool ForwardingGate::Shared::HasRoomFor(const Item& item) const {
+  return !stopped && held < options.max_held &&
+         held_bytes + item.request->command.body.size() <= options.max_held_bytes;
+}
+
+ForwardingGate::Shared::Order ForwardingGate::Shared::Insert(const ItemPtr& item, Lane* lane) {
+  const Order order{item->came, next_id++};
+  lane->items.emplace(order, item);
+  ++held;
+  held_bytes += item->request->command.body.size();
+  return order;
+}
+
+void ForwardingGate::Shared::Park(const ItemPtr& item, Wait wait) {
+  std::optional<Order> order;
   {
     const std::lock_guard lock(mutex);
-    if (!stopped && parked.size() < options.max_held &&
-        parked_bytes + bytes <= options.max_held_bytes) {
-      id = next_id++;
-      parked.emplace(id, item);
-      parked_bytes += bytes;
+    if (HasRoomFor(*item)) {
+      item->is_behind = false;
+      order = Insert(item, &lanes[item->request->client_address]);
+      lanes_n.store(lanes.size(), std::memory_order_relaxed);
       // A change since `seen` has already woken everybody else.
-      if (generation != seen) delay = std::chrono::milliseconds(0);
+      if (generation != wait.seen) wait.delay = std::chrono::milliseconds(0);
     }
   }
-  if (id == 0) {
+  if (order) {
+    Wake(item, *order, wait.delay);
+  } else {
     AnswerLate(item);
-    return;
   }
+}
+
+bool ForwardingGate::Shared::ParkBehind(const ItemPtr& item) {
+  std::optional<Order> order;
+  {
+    const std::lock_guard lock(mutex);
+    const auto lane = lanes.find(item->request->client_address);
+    if (lane == lanes.end()) return false;
+    if (HasRoomFor(*item)) {
+      item->is_behind = true;
+      order = Insert(item, &lane->second);
+    }
+  }
+  if (order) {
+    Wake(item, *order, std::chrono::milliseconds::max());
+  } else {
+    AnswerLate(item);
+  }
+  return true;
+}
+
+void ForwardingGate::Shared::Wake(const ItemPtr& item, Order order,
+                                  std::chrono::milliseconds delay) {
   auto self = shared_from_this();
+  const std::string& connection = item->request->client_address;
   delay = std::min(delay, TimeLeft(item->deadline, clock.MonoNow()));
-  if (timers.Schedule(delay, [self, id] { self->RouteParked(id); }) == 0) RouteParked(id);
+  const TimerQueue::Id timer =
+      timers.Schedule(delay, [self, connection, order] { self->OnTimer(connection, order); });
+  if (timer != 0) return;
+  // Nobody would look at it again.
+  if (const ItemPtr unheld = TakeLate(connection, order, TimePoint::max())) AnswerLate(unheld);
+  Drain(connection);
 }
 
-void ForwardingGate::Shared::RouteParked(std::uint64_t id) {
-  ItemPtr item;
-  {
-    const std::lock_guard lock(mutex);
-    const auto found = parked.find(id);
-    if (found == parked.end()) return;  // a leader change was faster
-    item = std::move(found->second);
-    parked_bytes -= item->request->command.body.size();
-    parked.erase(found);
-  }
-  Route(item);
+ForwardingGate::Shared::ItemPtr ForwardingGate::Shared::TakeLate(const std::string& connection,
+                                                                 Order order, TimePoint now) {
+  const std::lock_guard lock(mutex);
+  const auto lane = lanes.find(connection);
+  if (lane == lanes.end()) return nullptr;
+  const auto found = lane->second.items.find(order);
+  if (found == lane->second.items.end() || found->second->deadline > now) return nullptr;
+  ItemPtr item = std::move(found->second);
+  lane->second.items.erase(found);
+  --held;
+  held_bytes -= item->request->command.body.size();
+  return item;
 }
 
-void ForwardingGate::Shared::RouteAllParked() {
-  std::map<std::uint64_t, ItemPtr> all;
+// Its wait is over, or its budget: then it need not wait for those in front of it.
+void ForwardingGate::Shared::OnTimer(const std::string& connection, Order order) {
+  if (const ItemPtr late = TakeLate(connection, order, clock.MonoNow())) AnswerLate(late);
+  Drain(connection);
+}
+
+// Routes what the lane holds, the oldest first, until one has to wait again.
+void ForwardingGate::Shared::Drain(const std::string& connection) {
+  std::optional<Order> last;
+  std::unique_lock lock(mutex);
+  while (true) {
+    const auto lane = lanes.find(connection);
+    if (lane == lanes.end() || (lane->second.draining && !last)) return;
+    auto& items = lane->second.items;
+    // One that came back has its own wait now, and the others are behind it.
+    const bool is_back = last && !items.empty() && !items.begin()->second->is_behind &&
+                         items.begin()->first.first <= last->first &&
+                         items.begin()->first.second > last->second;
+    lane->second.draining = !items.empty() && !is_back;
+    if (items.empty()) {
+      lanes.erase(lane);
+      lanes_n.store(lanes.size(), std::memory_order_relaxed);
+      return;
+    }
+    if (is_back) return;
+    const ItemPtr item = std::move(items.begin()->second);
+    last = Order{item->came, next_id++};  // what is held from here on has a larger id
+    items.erase(items.begin());
+    --held;
+    held_bytes -= item->request->command.body.size();
+    lock.unlock();
+    if (const auto wait = Route(item, clock.MonoNow())) Park(item, *wait);
+    lock.lock();
+  }
+}
+
+void ForwardingGate::Shared::DrainAll() {
+  std::vector<std::pair<Order, std::string>> all;
   {
     const std::lock_guard lock(mutex);
-    all.swap(parked);
-    parked_bytes = 0;
+    all.reserve(lanes.size());
+    for (const auto& [connection, lane] : lanes) {
+      if (!lane.items.empty()) all.emplace_back(lane.items.begin()->first, connection);
+    }
   }
-  for (const auto& [id, item] : all) Route(item);
+  std::ranges::sort(all);
+  for (const auto& [order, connection] : all) Drain(connection);
 }
 
 void ForwardingGate::Shared::AnswerLate(const ItemPtr& item) const {
@@ -226,6 +346,11 @@ void ForwardingGate::Shared::AnswerLate(const ItemPtr& item) const {
     return;
   }
   remoting::Command response = policy.late(*item->request);
+  if (item->outcome_open) {
+    response.remark = "no leader of the group answered within " +
+                      std::to_string(policy.budget.count()) +
+                      " ms; one has got it, it may or may not have been done; try again";
+  }
   response.remark += "; " + LeaderText();
   item->reply(std::move(response));
 }
@@ -236,11 +361,12 @@ std::string ForwardingGate::Shared::LeaderText() const {
   return info.leader.value() + " leads in term " + std::to_string(info.term.value());
 }
 
-void ForwardingGate::Shared::AnswerUnknown(const ItemPtr& item) const {
+void ForwardingGate::Shared::AnswerUnknown(const ItemPtr& item, std::string_view what) const {
   if (!item->policy.late) return;
   item->reply(remoting::Command::ResponseTo(
       item->request->command, remoting::kSystemError,
-      "the connection to the leader broke before it answered; it may or may not have been done"));
+      std::string(what) + " (budget " + std::to_string(item->policy.budget.count()) +
+          " ms); it may or may not have been done; " + LeaderText()));
 }
 
 ForwardingGate::ForwardingGate(Options options, const Clock& clock, TimerQueue& timers,
@@ -257,37 +383,44 @@ void ForwardingGate::OnLeaderChange(const dledger::LeaderInfo& info) {
     shared_->info = info;
     shared_->ready.store(info.ready, std::memory_order_release);
     ++shared_->generation;
-    if (shared_->parked.empty()) return;
+    if (shared_->lanes.empty()) return;
   }
   // On the timer's thread: the log thread has better things to do.
   shared_->timers.Schedule(std::chrono::milliseconds(0),
-                           [shared = shared_] { shared->RouteAllParked(); });
+                           [shared = shared_] { shared->DrainAll(); });
 }
 
 void ForwardingGate::Stop() {
-  std::map<std::uint64_t, Shared::ItemPtr> all;
+  std::vector<Shared::ItemPtr> all;
   {
     const std::lock_guard lock(shared_->mutex);
     shared_->stopped = true;
-    all.swap(shared_->parked);
-    shared_->parked_bytes = 0;
+    for (auto& [connection, lane] : shared_->lanes) {
+      for (auto& [order, item] : lane.items) all.push_back(std::move(item));
+      lane.items.clear();
+    }
+    std::erase_if(shared_->lanes, [](const auto& lane) { return !lane.second.draining; });
+    shared_->lanes_n.store(shared_->lanes.size(), std::memory_order_relaxed);
+    shared_->held = 0;
+    shared_->held_bytes = 0;
   }
-  for (const auto& [id, item] : all) shared_->AnswerLate(item);
+  for (const auto& item : all) shared_->AnswerLate(item);
 }
 
 void ForwardingGate::Route(RequestPtr request, Reply reply, Policy policy, Handler local) {
   auto item = std::make_shared<Shared::Item>();
   item->deadline = request->arrived + policy.budget;
+  item->came = shared_->clock.MonoNow();
   item->request = std::move(request);
   item->reply = std::move(reply);
   item->policy = std::move(policy);
   item->local = std::move(local);
-  shared_->Route(item);
+  shared_->Come(item);
 }
 
 std::size_t ForwardingGate::held() const {
   const std::lock_guard lock(shared_->mutex);
-  return shared_->parked.size();
+  return shared_->held;
 }
 
 }  // namespace triad::broker

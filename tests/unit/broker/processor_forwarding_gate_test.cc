@@ -62,7 +62,7 @@ class Peer {
     handler.on_request = [this](const remoting::ConnectionPtr& connection, Command command) {
       if (hang_up_) {
         connection->Close();
-      } else {
+      } else if (!mute_) {
         dispatcher_->OnRequest(connection, std::move(command));
       }
     };
@@ -109,6 +109,32 @@ class Peer {
   std::size_t served() const { return served_; }
   void RefuseNext(int times) { refuse_ = times; }
   void HangUp(bool on) { hang_up_ = on; }
+  void Mute(bool on) { mute_ = on; }
+  std::vector<std::string> order() {
+    const std::lock_guard lock(mutex_);
+    return order_;
+  }
+  // Nothing that waits for the timer goes on until the result is set.
+  std::shared_ptr<std::promise<void>> HoldTimer() {
+    auto release = std::make_shared<std::promise<void>>();
+    auto held = std::make_shared<std::promise<void>>();
+    timers_.Schedule(milliseconds(0), [release, held] {
+      held->set_value();
+      release->get_future().wait_for(kPatience);
+    });
+    held->get_future().wait_for(kPatience);
+    return release;
+  }
+  void AskOn(const std::shared_ptr<RecordingConnection>& connection, const std::string& body) {
+    Command command = Command::Request(kWork);
+    command.body = body;
+    dispatcher_->OnRequest(connection, std::move(command));
+  }
+  std::shared_ptr<RecordingConnection> AskBody(const std::string& body) {
+    Command command = Command::Request(kWork);
+    command.body = body;
+    return AskWith(std::move(command));
+  }
 
  private:
   void Serve(const RequestPtr& request, const Reply& reply) {
@@ -118,6 +144,10 @@ class Peer {
       return;
     }
     ++served_;
+    {
+      const std::lock_guard lock(mutex_);
+      order_.push_back(request->command.body);
+    }
     Command response = Success(request->command);
     response.remark = id_ + " " + request->client_address + " " + request->command.body;
     reply(std::move(response));
@@ -132,6 +162,9 @@ class Peer {
   std::atomic<std::size_t> served_{0};
   std::atomic<int> refuse_{0};
   std::atomic<bool> hang_up_{false};
+  std::atomic<bool> mute_{false};
+  std::mutex mutex_;
+  std::vector<std::string> order_;
 };
 
 TEST(ForwardingGate, TheReadyLeaderServesItself) {
@@ -171,6 +204,73 @@ TEST(ForwardingGate, HeldRequestsAreServedInOrder) {
   n0.Leads();
   for (const auto& client : clients) EXPECT_EQ(client->Next().code, 0);
   EXPECT_EQ(n0.served(), 5u);
+}
+
+TEST(ForwardingGate, NothingOvertakesWhatIsHeldOfItsConnectionWhenThereIsALeader) {
+  Peer n0("n0");
+  n0.KnowsNobody();
+  const auto timer = n0.HoldTimer();
+  const auto first = n0.AskBody("first");
+  n0.Leads();
+  const auto second = n0.AskBody("second");
+  const auto third = n0.AskBody("third");
+  EXPECT_EQ(n0.gate().held(), 3u);
+  timer->set_value();
+  for (const auto& client : {first, second, third}) EXPECT_EQ(client->Next().code, 0);
+  EXPECT_EQ(n0.order(), (std::vector<std::string>{"first", "second", "third"}));
+  EXPECT_EQ(n0.AskBody("later")->Next().code, 0);
+  EXPECT_EQ(n0.gate().held(), 0u);
+}
+
+TEST(ForwardingGate, NothingOvertakesWhatWasRefusedAndIsTriedAgain) {
+  Peer n0("n0");
+  n0.Leads();
+  const auto timer = n0.HoldTimer();
+  n0.RefuseNext(3);
+  const auto first = n0.AskBody("first");
+  const auto second = n0.AskBody("second");
+  EXPECT_EQ(n0.gate().held(), 2u);
+  timer->set_value();
+  for (const auto& client : {first, second}) EXPECT_EQ(client->Next().code, 0);
+  EXPECT_EQ(n0.order(), (std::vector<std::string>{"first", "second"}));
+}
+
+TEST(ForwardingGate, OtherConnectionsDoNotWaitForWhatIsHeld) {
+  Peer n0("n0");
+  n0.Leads();
+  const auto timer = n0.HoldTimer();
+  n0.RefuseNext(1);
+  const auto held = n0.AskBody("held");
+  auto other = std::make_shared<RecordingConnection>(2, "10.0.0.9:5001");
+  n0.AskOn(other, "other");
+  EXPECT_EQ(other->Next().code, 0);
+  timer->set_value();
+  EXPECT_EQ(held->Next().code, 0);
+}
+
+TEST(ForwardingGate, WhatIsBehindAHeldRequestIsAnsweredAtTheEndOfItsBudgetToo) {
+  Peer n0("n0", milliseconds(100));
+  n0.KnowsNobody();
+  const auto first = n0.AskBody("first");
+  const auto second = n0.AskBody("second");
+  EXPECT_EQ(first->Next().code, 14);
+  EXPECT_EQ(second->Next().code, 14);
+  EXPECT_EQ(n0.gate().held(), 0u);
+}
+
+TEST(ForwardingGate, AnUnknownOutcomeIsNeverCalledNothing) {
+  Peer n0("n0", milliseconds(150));
+  Peer n1("n1");
+  n1.Mute(true);
+  n0.Follows(n1);
+  const Command repeatable = n0.Ask(kRepeat)->Next();
+  EXPECT_EQ(repeatable.code, 14);
+  EXPECT_EQ(repeatable.remark.find("nothing was done"), std::string::npos) << repeatable.remark;
+  EXPECT_NE(repeatable.remark.find("may or may not"), std::string::npos) << repeatable.remark;
+  const Command once = n0.Ask(kWork)->Next();
+  EXPECT_EQ(once.code, 1);
+  EXPECT_NE(once.remark.find("did not answer in time (budget 150 ms)"), std::string::npos)
+      << once.remark;
 }
 
 TEST(ForwardingGate, TheEndOfTheBudgetIsAnsweredWithTheCodeOfTheFamily) {
