@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <mutex>
 #include <random>
@@ -16,6 +17,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kStep{1000};
 constexpr std::chrono::milliseconds kAskTimeout{5000};
+constexpr std::size_t kSuspectsMax = 100;  // further ones are found again by the next pass
 
 using Record = remoting::LogRecordsBody::Record;
 
@@ -91,7 +93,7 @@ struct LogComparison::Shared : std::enable_shared_from_this<Shared> {
 
   // One step at a time: handed from thread to thread.
   std::int64_t at = -1;  // -1: a random place, so that restarts do not always check the same
-  Stretch suspect;       // differed; empty = none
+  std::deque<Stretch> suspects;  // differed; looked at again in turn
   bool suspects_turn = false;
   dledger::LeaderInfo leader;
 };
@@ -108,10 +110,16 @@ void LogComparison::Shared::OnReader(const std::function<void(Shared&)>& task) {
 }
 
 LogComparison::Shared::Stretch LogComparison::Shared::NextStretch() {
-  suspects_turn = !suspects_turn && suspect != Stretch();
-  if (suspects_turn) return suspect;
   const LogReader::Bounds bounds = reader.CommittedBounds();
   const std::int64_t begin = bounds.begin.value();
+  alarm.EndIn(0, begin);  // what retention dropped is nobody's damage
+  std::erase_if(suspects, [begin](const Stretch& one) { return one.to <= begin; });
+  suspects_turn = !suspects_turn && !suspects.empty();
+  if (suspects_turn) {
+    suspects.push_back(suspects.front());
+    suspects.pop_front();
+    return suspects.back();
+  }
   const std::int64_t end = bounds.end.value();
   if (at < 0 && end > begin) {
     at = begin + static_cast<std::int64_t>(std::random_device()()) % (end - begin) / 8 * 8;
@@ -199,16 +207,15 @@ void LogComparison::Shared::OnRecords(const Stretch& stretch,
 }
 
 void LogComparison::Shared::Found(const Stretch& stretch, const std::string& difference) {
-  suspect = stretch;
-  if (!difference.empty()) alarm.Raise(difference);
+  const bool is_new = std::find(suspects.begin(), suspects.end(), stretch) == suspects.end();
+  if (is_new && suspects.size() < kSuspectsMax) suspects.push_back(stretch);
+  if (!difference.empty()) alarm.Raise(stretch.from, difference);
   Later();
 }
 
 void LogComparison::Shared::Same(const Stretch& stretch) {
-  if (stretch == suspect) {
-    suspect = Stretch();
-    alarm.Clear();
-  }
+  std::erase(suspects, stretch);
+  alarm.EndIn(stretch.from, stretch.to);
   Later();
 }
 

@@ -3,8 +3,8 @@
 // A follower takes the next stretch of at most logVerifyBytesPerSecond once a second, hashes what
 // stands on its disk and asks the leader for the same hash; a peer without a leader to ask checks
 // its own CRCs. A difference raises the alarm, with the record and whose CRC is right; it ends when
-// that stretch is the same again. Thread: Start and Stop on any; steps on reader, timer and client
-// threads, one at a time. Size: one question at a time.
+// that very stretch is the same again. Thread: Start and Stop on any; steps on reader, timer and
+// client threads, one at a time. Size: one question at a time.
 
 #pragma once
 

@@ -69,13 +69,18 @@ Result<remoting::LogRecordsBody> LogReader::Records(std::int64_t from, std::int6
                             .position = record.position.value(),
                             .term = static_cast<std::int64_t>(record.term.value())});
     if (record.damage.empty()) continue;
-    alarm_.Raise("the log of this peer is damaged at position " +
-                 std::to_string(record.position.value()) + ": " + record.damage);
+    alarm_.Raise(record.position.value(), "the log of this peer is damaged at position " +
+                                              std::to_string(record.position.value()) + ": " +
+                                              record.damage);
   }
   return body;
 }
 
 Result<std::string> LogReader::Entry(std::int64_t position, std::int64_t bytes) const {
+  if (position < 0 || position >= CommittedBounds().end.value()) {
+    return Status::NotFound("position " + std::to_string(position) +
+                            " is not in the committed log of this peer");
+  }
   const auto records =
       store_.node().raw_log().Records(PhysicalOffset(position), PhysicalOffset(position + 8));
   if (!records.ok()) return records.status();

@@ -26,6 +26,10 @@ Status LogRepair::CheckDamaged(const Wish& wish) const {
   if (wish.position < 0 || wish.position % 8 != 0 || wish.bytes <= 0 || wish.bytes % 8 != 0) {
     return Status::InvalidArgument("position and bytes must be multiples of 8");
   }
+  if (wish.position >= store_.node().status().end_position.value()) {
+    return Status::InvalidArgument("position " + std::to_string(wish.position) +
+                                   " is behind the end of this peer's log");
+  }
   const auto records = store_.node().raw_log().Records(PhysicalOffset(wish.position),
                                                        PhysicalOffset(wish.position + 8));
   if (!records.ok()) return records.status();
@@ -96,7 +100,7 @@ void LogRepair::Replace(const std::shared_ptr<Job>& job) {
       LOG(WARNING) << "the record at position " << job->wish.position << " (" << job->wish.bytes
                    << " bytes) was damaged and is replaced by what " << job->wish.sources.size()
                    << " other peers have";
-      alarm_.Clear();
+      alarm_.EndIn(job->wish.position, job->wish.position + job->wish.bytes);
     }
     job->done(std::move(replaced));
   });

@@ -5,6 +5,7 @@
 
 #include "broker/service/counters.h"
 #include "broker/service/disk_guard.h"
+#include "broker/service/log_alarm.h"
 #include "tests/unit/broker/one_peer.h"
 
 namespace triad::broker {
@@ -14,6 +15,26 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::AllOf;
 using testing::HasSubstr;
+
+TEST(LogAlarm, StandsUntilEveryPlaceIsMended) {
+  LogAlarm alarm;
+  alarm.Raise(800, "second");
+  alarm.Raise(80, "first");
+  EXPECT_EQ(alarm.text(), "first (and 1 more places)");
+  alarm.EndIn(80, 160);
+  EXPECT_EQ(alarm.text(), "second");
+  alarm.EndIn(0, 800);
+  EXPECT_EQ(alarm.text(), "second");
+  alarm.EndIn(800, 808);
+  EXPECT_EQ(alarm.text(), "");
+}
+
+TEST(LogAlarm, IsBounded) {
+  LogAlarm alarm;
+  const auto places = static_cast<std::int64_t>(LogAlarm::kPlacesMax);
+  for (std::int64_t i = 0; i < places + 5; ++i) alarm.Raise(8 * i, "x");
+  EXPECT_THAT(alarm.text(), HasSubstr("and " + std::to_string(places - 1) + " more"));
+}
 
 TEST(TimerQueue, TasksRunInOrderOfTheirTime) {
   TimerQueue timers;
