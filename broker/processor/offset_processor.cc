@@ -1,5 +1,6 @@
 #include "broker/processor/offset_processor.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "broker/processor/names.h"
@@ -20,6 +21,11 @@ remoting::Command WithOffset(const remoting::Command& request, std::int64_t offs
   header.offset = offset;
   header.Encode(&response.ext);
   return response;
+}
+
+remoting::Command NoTopic(const remoting::Command& request, const std::string& topic) {
+  return remoting::Command::ResponseTo(request, remoting::kTopicNotExist,
+                                       "topic " + topic + " does not exist");
 }
 
 remoting::Command NotFound(const remoting::Command& request) {
@@ -118,9 +124,10 @@ void OffsetProcessor::OnUpdate(const RequestPtr& request, const Reply& reply) {
     reply(ResponseOf(command, header.ok() ? token.status() : header.status()));
     return;
   }
-  if (header->queue_id < 0 || header->commit_offset < 0) {
-    reply(remoting::Command::ResponseTo(command, remoting::kInvalidParameter,
-                                        "queueId and commitOffset must not be negative"));
+  if (header->queue_id < 0 || header->commit_offset < 0 || token.value() < 0) {
+    reply(
+        remoting::Command::ResponseTo(command, remoting::kInvalidParameter,
+                                      "queueId, commitOffset and fenceToken must not be negative"));
     return;
   }
   OffsetCommit commit;
@@ -128,9 +135,17 @@ void OffsetProcessor::OnUpdate(const RequestPtr& request, const Reply& reply) {
                 {Topic(header->topic), QueueId(header->queue_id)}};
   commit.offset = QueueOffset(header->commit_offset);
   commit.fence_token = static_cast<std::uint64_t>(token.value());
-  if (!context_.store.state().FindTopic(commit.key.queue.topic)) {
-    reply(remoting::Command::ResponseTo(command, remoting::kTopicNotExist,
-                                        "topic " + header->topic + " does not exist"));
+  const auto topic = context_.store.state().FindTopic(commit.key.queue.topic);
+  if (!topic) {
+    reply(NoTopic(command, header->topic));
+    return;
+  }
+  if (!IsQueueOf(*topic, commit.key)) {
+    reply(remoting::Command::ResponseTo(
+        command, remoting::kInvalidParameter,
+        "queueId[" + std::to_string(header->queue_id) + "] is illegal, topic[" + header->topic +
+            "] has " + std::to_string(topic->read_queues) + " read and " +
+            std::to_string(topic->write_queues) + " write queues and had no such queue before"));
     return;
   }
   if (context_.store.state().FindGroup(commit.key.group)) {
@@ -161,15 +176,29 @@ void OffsetProcessor::CommitInNewGroup(const RequestPtr& request, const Reply& r
 }
 
 void OffsetProcessor::Commit(const RequestPtr& request, const Reply& reply, OffsetCommit commit) {
-  if (context_.resets->Pending(commit.key.group, commit.key.queue)) {
+  if (context_.resets->Pending(commit.key.group, commit.key.queue, context_.clock.MonoNow())) {
     remoting::Command ignored = Success(request->command);
     ignored.remark = "Offset has been previously reset";
     reply(std::move(ignored));
     return;
   }
-  context_.offsets.Commit(
-      std::move(commit), request->arrived + kBudget,
-      [request, reply](const Status& status) { reply(ResponseOf(request->command, status)); });
+  const std::string topic = commit.key.queue.topic.value();
+  context_.offsets.Commit(std::move(commit), request->arrived + kBudget,
+                          [request, reply, topic](const Status& status) {
+                            if (status.code() == StatusCode::kNotFound) {
+                              reply(NoTopic(request->command, topic));
+                            } else {
+                              reply(ResponseOf(request->command, status));
+                            }
+                          });
+}
+
+// A queue that the topic has, or had when it was larger: it was written to, or an offset of it is
+// kept. Offsets of any other number would fill the table for good.
+bool OffsetProcessor::IsQueueOf(const TopicConfig& topic, const GroupQueue& key) const {
+  if (key.queue.queue_id.value() < std::max(topic.read_queues, topic.write_queues)) return true;
+  const ReplicatedState& state = context_.store.state();
+  return state.NextOffset(key.queue).value() > 0 || state.FindOffset(key).has_value();
 }
 
 }  // namespace triad::broker

@@ -28,6 +28,7 @@ class OffsetProcessor {
   void AnswerWithoutStored(const RequestPtr& request, const Reply& reply, const TopicQueue& queue);
   void AnswerByDistance(const RequestPtr& request, const Reply& reply, const QueueUnit& first);
   void OnUpdate(const RequestPtr& request, const Reply& reply);
+  bool IsQueueOf(const TopicConfig& topic, const GroupQueue& key) const;
   // A pull consumer may commit before its first heartbeat: its group is created then.
   void CommitInNewGroup(const RequestPtr& request, const Reply& reply, const OffsetCommit& commit);
   void Commit(const RequestPtr& request, const Reply& reply, OffsetCommit commit);

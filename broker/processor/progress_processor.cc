@@ -332,17 +332,18 @@ void ProgressProcessor::CommitReset(const RequestPtr& request, const Reply& repl
     return;
   }
   // From here on the group's own commits are ignored.
-  const Status marked = context_.resets->Mark(commits);
-  if (!marked.ok()) {
-    reply(ResponseOf(request->command, marked));
+  const auto marks = context_.resets->Mark(commits, context_.clock.MonoNow());
+  if (!marks.ok()) {
+    reply(ResponseOf(request->command, marks.status()));
     return;
   }
   // In arrival order with the members' own commits: what arrived before it cannot overwrite it.
   context_.offsets.CommitNow(
       commits, request->arrived + kBudget,
-      [this, request, reply, header, body, commits](const Status& status) {
+      [this, request, reply, header, body, commits, id = *marks](const Status& status) {
         if (!status.ok()) {
-          context_.resets->Unmark(commits);
+          // Unknown: it may still be made, and an old commit must not undo it.
+          if (status.code() != StatusCode::kTimedOut) context_.resets->Unmark(commits, id);
           reply(ResponseOf(request->command, status));
           return;
         }

@@ -75,7 +75,8 @@ void PullProcessor::OnPull(const RequestPtr& request, const Reply& reply) {
 
 // After a reset the consumer's next pull goes where the reset says (admin.md §6.2).
 bool PullProcessor::AnswerReset(const Pull& pull) {
-  const auto target = context_.resets->Take(GroupName(pull.header.consumer_group), pull.queue);
+  const auto target = context_.resets->Take(GroupName(pull.header.consumer_group), pull.queue,
+                                            context_.clock.MonoNow());
   if (!target || *target == pull.from) return false;
   Answer(pull, remoting::kPullOffsetMoved, *target, context_.store.RangeOf(pull.queue),
          "the offset was reset", {});
@@ -163,7 +164,10 @@ void PullProcessor::CommitOffset(const Pull& pull) const {
   const bool wanted = (pull.header.sys_flag & kCommitBit) != 0 && pull.header.commit_offset >= 0;
   if (!wanted || !Leads()) return;
   if (!context_.store.state().FindGroup(GroupName(pull.header.consumer_group))) return;
-  if (context_.resets->Pending(GroupName(pull.header.consumer_group), pull.queue)) return;
+  if (context_.resets->Pending(GroupName(pull.header.consumer_group), pull.queue,
+                               context_.clock.MonoNow())) {
+    return;
+  }
   OffsetCommit commit;
   commit.key = {GroupName(pull.header.consumer_group), pull.queue};
   commit.offset = QueueOffset(pull.header.commit_offset);

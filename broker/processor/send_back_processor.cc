@@ -160,16 +160,16 @@ Result<MessageDraft> SendBackProcessor::Redirect(const SendBack& back, const Mes
   SetProperty(&draft.properties, "WAIT", "false");
   const std::int32_t retries_max =
       back.header.max_reconsume_times.value_or(back.group.retry_max_times);
-  const bool dead = message.reconsume_times >= retries_max || back.header.delay_level < 0;
+  const std::int32_t times = std::clamp(message.reconsume_times, 0, kReconsumeTimesMax);
+  const bool dead = times >= retries_max || back.header.delay_level < 0;
   std::int32_t level = 0;
   if (!dead) {
-    level = back.header.delay_level > 0 ? back.header.delay_level
-                                        : kFirstRetryLevel + message.reconsume_times;
+    level = back.header.delay_level > 0 ? back.header.delay_level : kFirstRetryLevel + times;
   }
   SetProperty(&draft.properties, "DELAY", std::to_string(level));
   if (dead) NoteDeadLetter(now_ms, &draft.properties);
   draft.topic = Topic(dead ? DlqTopicOf(back.header.group) : RetryTopicOf(back.header.group));
-  draft.reconsume_times = message.reconsume_times + 1;
+  draft.reconsume_times = times + 1;
   std::int32_t queues = 1;
   if (const auto topic = state.FindTopic(draft.topic)) {
     if ((topic->perm & kPermWrite) == 0 || topic->write_queues <= 0) {
@@ -212,7 +212,9 @@ void SendBackProcessor::Store(const SendBack& back, const MessageView& message) 
   const Topic topic(std::string(origin.empty() ? message.topic : origin));
   proposal.done = [this, topic, key = back.key, term = back.term](const AppendOutcome& outcome) {
     if (outcome.status.ok()) context_.stats->NoteSendBack(topic, key.first.value());
-    if (outcome.status.code() == StatusCode::kTimedOut) {
+    if (outcome.status.code() == StatusCode::kNotFound) {  // the next one makes the topic again
+      Finish(key, remoting::kServiceNotAvailable, std::string(outcome.status.message()));
+    } else if (outcome.status.code() == StatusCode::kTimedOut) {
       OnUnknown(key, term, outcome.status);
     } else {
       Finish(key, outcome.status);

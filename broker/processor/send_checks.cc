@@ -47,7 +47,8 @@ KnownProperties ScanProperties(std::string_view properties) {
                   name == "TIMER_DELAY_SEC";
     known.inner = known.inner || name == "INNER_NUM";
     known.broker_own = known.broker_own || name == "POP_CK" || name == "MSG_REGION" ||
-                       name == "TRACE_ON" || name == "CLUSTER";
+                       name == "TRACE_ON" || name == "CLUSTER" || name == "REAL_TOPIC" ||
+                       name == "REAL_QID";
   }
   return known;
 }
@@ -79,7 +80,8 @@ Refusal CheckSizes(const BrokerConfig& config, std::string_view body, std::strin
 void AddBrokerProperties(const BrokerConfig& config, const KnownProperties& known,
                          std::string* properties) {
   if (known.broker_own) {
-    for (const std::string_view name : {"POP_CK", "MSG_REGION", "TRACE_ON", "CLUSTER"}) {
+    for (const std::string_view name :
+         {"POP_CK", "MSG_REGION", "TRACE_ON", "CLUSTER", "REAL_TOPIC", "REAL_QID"}) {
       RemoveProperty(properties, name);
     }
   }

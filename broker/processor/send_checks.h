@@ -28,6 +28,8 @@ struct Refusal {
 remoting::Command RefusalResponse(const remoting::Command& request, const Refusal& refusal);
 
 inline constexpr std::size_t kPropertiesBytesMax = 32767;
+// Of a message; far from where counting on would overflow.
+inline constexpr std::int32_t kReconsumeTimesMax = 1 << 30;
 
 // What the broker itself looks at among a message's properties, found in one pass.
 struct KnownProperties {
@@ -45,7 +47,9 @@ Refusal CheckMessageType(std::int32_t sys_flag, const KnownProperties& known);
 // Body and properties as they would be stored.
 Refusal CheckSizes(const BrokerConfig& config, std::string_view body, std::string_view properties);
 
-// MSG_REGION, TRACE_ON and CLUSTER; takes off POP_CK. `known` is of *properties.
+// MSG_REGION, TRACE_ON and CLUSTER; takes off POP_CK, REAL_TOPIC and REAL_QID (the broker's own
+// mark of a message that was parked: it would not be compared with others of its key). `known` is
+// of *properties.
 void AddBrokerProperties(const BrokerConfig& config, const KnownProperties& known,
                          std::string* properties);
 

@@ -65,6 +65,7 @@ void SendProcessor::OnSend(RequestPtr request, Reply reply) {
   send->request = std::move(request);
   send->reply = std::move(reply);
   send->header = std::move(header).value();
+  send->header.reconsume_times = std::clamp(send->header.reconsume_times, 0, kReconsumeTimesMax);
   Continue(send);
 }
 
@@ -303,6 +304,7 @@ void SendProcessor::Answer(const Send& send, const AppendOutcome& outcome) const
     if (outcome.status.code() == StatusCode::kInvalidArgument) {
       response.code = remoting::kMessageIllegal;
     }
+    if (outcome.status.code() == StatusCode::kNotFound) response.code = remoting::kTopicNotExist;
     send.reply(std::move(response));
     return;
   }

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kRegisterBudget{1000};
 constexpr std::int32_t kQueuesMax = 65536;
+constexpr std::size_t kUpdatesMax = 256;
 
 // Of a topic whose messages are ordered by key: its number of queues says which queue a key is in.
 constexpr std::string_view kOrderAttribute = "order";
@@ -127,33 +128,61 @@ Status CheckStrictOrder(const std::optional<TopicConfig>& known, const TopicConf
       "and set '+order=strict' again");
 }
 
+void TopicProcessor::Enqueue(const RequestPtr& request, const Reply& reply,
+                             std::function<void()> update) {
+  std::function<void()> now;
+  {
+    const std::lock_guard hold(mutex_);
+    if (updates_.size() < kUpdatesMax) {
+      updates_.push_back(std::move(update));
+      if (updates_.size() > 1) return;
+      now = updates_.front();
+    }
+  }
+  if (now) {
+    now();
+  } else {
+    reply(ResponseOf(request->command, Status::Busy("too many changes of topics are waiting")));
+  }
+}
+
+void TopicProcessor::EndUpdate() {
+  std::function<void()> next;
+  {
+    const std::lock_guard hold(mutex_);
+    updates_.pop_front();
+    if (!updates_.empty()) next = updates_.front();
+  }
+  if (next) next();
+}
+
+// What the topic becomes: its attributes are those it has now, changed.
+Result<TopicConfig> TopicProcessor::Changed(const Wanted& wanted) const {
+  TopicConfig topic = wanted.topic;
+  const auto known = context_.store.state().FindTopic(topic.name);
+  topic.attributes = known ? known->attributes : std::map<std::string, std::string>();
+  TRIAD_RETURN_IF_ERROR(CheckChange(topic));
+  TRIAD_RETURN_IF_ERROR(ApplyAttributeChanges(wanted.attributes, !known, &topic.attributes));
+  TRIAD_RETURN_IF_ERROR(CheckStrictOrder(known, topic));
+  return topic;
+}
+
 void TopicProcessor::OnUpdate(const RequestPtr& request, const Reply& reply) {
   auto header = remoting::CreateTopicRequest::Decode(request->command.ext);
   if (!header.ok()) {
     reply(BadRequest(request->command, header.status()));
     return;
   }
-  TopicConfig topic;
-  topic.name = Topic(header->topic);
-  topic.read_queues = header->read_queue_nums;
-  topic.write_queues = header->write_queue_nums;
-  topic.perm = header->perm;
-  topic.sys_flag = header->topic_sys_flag;
-  topic.order = header->order;
-  topic.multi_tag = header->topic_filter_type == "MULTI_TAG";
-  const auto known = context_.store.state().FindTopic(topic.name);
-  if (known) topic.attributes = known->attributes;
-  Status valid = CheckChange(topic);
-  if (valid.ok()) {
-    valid =
-        ApplyAttributeChanges(ParseAttributeChanges(header->attributes), !known, &topic.attributes);
-  }
-  if (valid.ok()) valid = CheckStrictOrder(known, topic);
-  if (!valid.ok()) {
-    reply(ResponseOf(request->command, valid));
-    return;
-  }
-  Put(request, reply, {std::move(topic)});
+  Wanted wanted;
+  wanted.topic.name = Topic(header->topic);
+  wanted.topic.read_queues = header->read_queue_nums;
+  wanted.topic.write_queues = header->write_queue_nums;
+  wanted.topic.perm = header->perm;
+  wanted.topic.sys_flag = header->topic_sys_flag;
+  wanted.topic.order = header->order;
+  wanted.topic.multi_tag = header->topic_filter_type == "MULTI_TAG";
+  wanted.attributes = ParseAttributeChanges(header->attributes);
+  Enqueue(request, reply, [this, request, reply, wanted] { Update(request, reply, {wanted}); });
 }
 
 void TopicProcessor::OnUpdateList(const RequestPtr& request, const Reply& reply) {
@@ -162,19 +191,25 @@ void TopicProcessor::OnUpdateList(const RequestPtr& request, const Reply& reply)
     reply(BadRequest(request->command, body.status()));
     return;
   }
-  std::vector<TopicConfig> topics;
+  std::vector<Wanted> wanted;
   for (const remoting::TopicConfigBody& one : body->topics) {
-    TopicConfig topic = FromBody(one);
-    const auto known = context_.store.state().FindTopic(topic.name);
-    topic.attributes = known ? known->attributes : std::map<std::string, std::string>();
-    Status valid = CheckChange(topic);
-    if (valid.ok()) valid = ApplyAttributeChanges(one.attributes, !known, &topic.attributes);
-    if (valid.ok()) valid = CheckStrictOrder(known, topic);
-    if (!valid.ok()) {
-      reply(ResponseOf(request->command, valid));
+    wanted.push_back({FromBody(one), one.attributes});
+  }
+  Enqueue(request, reply,
+          [this, request, reply, wanted = std::move(wanted)] { Update(request, reply, wanted); });
+}
+
+void TopicProcessor::Update(const RequestPtr& request, const Reply& reply,
+                            const std::vector<Wanted>& wanted) {
+  std::vector<TopicConfig> topics;
+  for (const Wanted& one : wanted) {
+    auto changed = Changed(one);
+    if (!changed.ok()) {
+      EndUpdate();
+      reply(ResponseOf(request->command, changed.status()));
       return;
     }
-    topics.push_back(std::move(topic));
+    topics.push_back(std::move(changed).value());
   }
   Put(request, reply, std::move(topics));
 }
@@ -189,11 +224,13 @@ void TopicProcessor::Put(const RequestPtr& request, const Reply& reply,
     proposal.command.put_topics.push_back(std::move(topic));
   }
   if (proposal.command.put_topics.empty()) {
+    EndUpdate();
     reply(Success(request->command));
     return;
   }
   proposal.deadline = request->arrived + kBudget;
   proposal.done = [this, request, reply](const AppendOutcome& outcome) {
+    EndUpdate();
     if (!outcome.status.ok()) {
       reply(ResponseOf(request->command, outcome.status));
       return;

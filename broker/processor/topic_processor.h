@@ -1,13 +1,17 @@
 // TopicProcessor: topics for administrators: create and change (17, 18), delete (215), list (21,
 // 305), one (351), statistics (202).
 //
-// Changes go through the log; they are answered when committed and told to the name servers. Reads
-// of the configuration are answered by any peer from its applied state; 202 by the leader. Thread:
-// safe on every thread. Source: wire.md §12, admin.md §2.5.
+// Changes go through the log, one after the other: each is made of what the one in front of it
+// left; they are answered when committed and told to the name servers. Bounds: kUpdatesMax wait.
+// Reads of the configuration are answered by any peer from its applied state; 202 by the leader.
+// Thread: safe on every thread. Source: wire.md §12, admin.md §2.5.
 
 #pragma once
 
+#include <deque>
+#include <functional>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,11 +37,23 @@ class TopicProcessor {
   void OnStats(const RequestPtr& request, const Reply& reply);
   void ReadStats(const RequestPtr& request, const Reply& reply, const TopicConfig& topic);
 
-  // Puts what differs from the state into the log, tells the name servers, answers.
+  // Runs it when those in front of it have ended; it calls EndUpdate once its outcome is known.
+  void Enqueue(const RequestPtr& request, const Reply& reply, std::function<void()> update);
+  void EndUpdate();
+  struct Wanted {
+    TopicConfig topic;
+    std::map<std::string, std::string> attributes;  // changes
+  };
+  void Update(const RequestPtr& request, const Reply& reply, const std::vector<Wanted>& wanted);
+  Result<TopicConfig> Changed(const Wanted& wanted) const;
+  // The last step of an update: puts what differs from the state into the log, tells the name
+  // servers, answers.
   void Put(const RequestPtr& request, const Reply& reply, std::vector<TopicConfig> topics);
   Status CheckChange(const TopicConfig& topic) const;
 
   BrokerContext& context_;
+  std::mutex mutex_;                           // a leaf
+  std::deque<std::function<void()>> updates_;  // the first one is running
 };
 
 // Attribute changes "+k=v,-k2" (or keys with a sign in a map) applied to `current`.

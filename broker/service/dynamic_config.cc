@@ -59,12 +59,13 @@ DynamicConfig::DynamicConfig(BrokerConfig* config, FileSystem& fs, Effects effec
 Status DynamicConfig::Check(const Properties& wanted) const {
   const auto& table = BrokerConfigTable();
   std::string faults;
+  for (const std::string_view fixed : kFixed) {
+    const std::string spelling = table.SpellingIn(wanted, std::string(fixed));
+    if (wanted.Find(spelling) == nullptr) continue;
+    return Status::PermissionDenied("Can not update config in black list. " + spelling +
+                                    " is changed in the file, with the broker stopped");
+  }
   for (const auto& [key, entry] : wanted.entries()) {
-    for (const std::string_view fixed : kFixed) {
-      if (key != fixed) continue;
-      return Status::PermissionDenied("Can not update config in black list. " + key +
-                                      " is changed in the file, with the broker stopped");
-    }
     if (table.IsKnown(key)) continue;
     const std::string nearest = table.Nearest(key);
     faults += (faults.empty() ? "" : "; ") + ("unknown key " + key) +

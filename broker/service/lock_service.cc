@@ -42,6 +42,8 @@ struct LockService::Shared : std::enable_shared_from_this<Shared> {
   void Grant(const GroupName& group, const ClientId& client, std::vector<TopicQueue> queues,
              TimePoint deadline, Granted done);
   void Settle(Term at, const std::vector<LockOutcome>& grants, const AppendOutcome& outcome);
+  std::vector<std::uint64_t> RecordedTokens(const GroupName& group,
+                                            const std::vector<TopicQueue>& queues) const;
   std::vector<Held> HeldOf(const GroupName& group, const ClientId& client,
                            const std::vector<TopicQueue>& queues);
   void Release(Term at, Proposal proposal, std::function<void(Status)> done);
@@ -63,6 +65,7 @@ LockService::Shared::Decision LockService::Shared::Decide(const GroupName& group
                                                           const ClientId& client,
                                                           const std::vector<TopicQueue>& queues) {
   const TimePoint now = clock.MonoNow();
+  const std::vector<std::uint64_t> recorded = RecordedTokens(group, queues);
   Decision decision;
   const std::lock_guard lock(mutex);
   if (term == Term{}) {
@@ -70,11 +73,13 @@ LockService::Shared::Decision LockService::Shared::Decide(const GroupName& group
     return decision;
   }
   decision.term = term;
-  for (const TopicQueue& queue : queues) {
-    const GroupQueue key{group, queue};
+  for (std::size_t i = 0; i < queues.size(); ++i) {
+    const GroupQueue key{group, queues[i]};
     const auto found = leases.find(key);
     const bool mine = found != leases.end() && found->second.client == client;
-    if (mine && found->second.settled && found->second.live(now)) {
+    // Its record may be gone with its topic or group: then the next leader would not know of it.
+    const bool is_recorded = mine && recorded[i] == found->second.token;
+    if (is_recorded && found->second.settled && found->second.live(now)) {
       decision.renewals.push_back(key);
       continue;
     }
@@ -85,6 +90,15 @@ LockService::Shared::Decision LockService::Shared::Decide(const GroupName& group
     decision.grants.push_back(std::move(grant));
   }
   return decision;
+}
+
+// What the applied state says the grants of `queues` are.
+std::vector<std::uint64_t> LockService::Shared::RecordedTokens(
+    const GroupName& group, const std::vector<TopicQueue>& queues) const {
+  std::vector<std::uint64_t> tokens;
+  tokens.reserve(queues.size());
+  for (const TopicQueue& queue : queues) tokens.push_back(state.LockToken({group, queue}));
+  return tokens;
 }
 
 void LockService::Shared::Grant(const GroupName& group, const ClientId& client,
@@ -146,15 +160,16 @@ std::vector<LockService::Held> LockService::Shared::HeldOf(const GroupName& grou
                                                            const ClientId& client,
                                                            const std::vector<TopicQueue>& queues) {
   const TimePoint now = clock.MonoNow();
+  const std::vector<std::uint64_t> recorded = RecordedTokens(group, queues);
   std::vector<Held> held;
   const std::lock_guard lock(mutex);
-  for (const TopicQueue& queue : queues) {
-    const auto found = leases.find({group, queue});
-    if (found == leases.end()) continue;
+  for (std::size_t i = 0; i < queues.size(); ++i) {
+    const auto found = leases.find({group, queues[i]});
+    if (found == leases.end() || found->second.token != recorded[i]) continue;
     Lease& lease = found->second;
     if (lease.client != client || !lease.settled || !lease.live(now)) continue;
     lease.renewed = now;
-    held.push_back({queue, lease.token});
+    held.push_back({queues[i], lease.token});
   }
   return held;
 }

@@ -2,7 +2,8 @@
 //
 // The log records outcomes only: grant(queue, client, token) and release. Renewals are leader-local
 // and confirmed by ReadIndex; a lease ends 60 s after its last renewal by the leader's monotonic
-// clock; a new leader counts every lease of the state as fresh. A tentative grant keeps others away
+// clock; a new leader counts every lease of the state as fresh. What the state does not hold (any
+// more) is not renewed, but granted anew. A tentative grant keeps others away
 // while its entry is on its way. Leases that have ended are released and leave the table. Bounds:
 // max_leases. Thread: safe on every thread; a leaf mutex;
 // `done` runs on the apply, log or caller's thread. Source: architecture.md §4, wire.md §7.6.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -17,9 +18,19 @@ constexpr std::size_t kCommitsPerCommand = 2000;
 constexpr std::chrono::milliseconds kCommandBudget{2500};
 
 using Done = std::function<void(Status)>;
+using CommitFate = ReplicatedState::CommitFate;
 
 Status Stale() {
   return Status::PermissionDenied("the queue is locked by another consumer since");
+}
+
+Status StatusOf(CommitFate fate) {
+  switch (fate) {
+    case CommitFate::kStored: return Status::Ok();
+    case CommitFate::kStale: return Stale();
+    case CommitFate::kNoTopic: return Status::NotFound("the topic was deleted meanwhile");
+  }
+  return Status::Internal("unknown fate of an offset commit");
 }
 
 }  // namespace
@@ -29,18 +40,25 @@ struct OffsetService::Shared : std::enable_shared_from_this<Shared> {
          LeaderReads& r)
       : options(o), clock(c), timers(t), appender(a), state(s), reads(r) {}
 
+  struct Waiter {
+    std::uint64_t token = 0;
+    Done done;
+  };
   struct Pending {
     OffsetCommit commit;
-    std::vector<Done> waiters;
+    std::uint64_t token_max = 0;  // of all that were put in
+    std::vector<Waiter> waiters;
+    // Those of an earlier holder than `token`; they leave.
+    std::vector<Waiter> TakeOlder(std::uint64_t token);
   };
   using Table = std::map<GroupQueue, Pending>;
   // A command on its way into the log.
   struct Batch {
     StateCommand command;
-    std::vector<std::vector<Done>> waiters;  // one list per commit of the command
-    std::vector<Done> after;                 // called once its outcome is known
-    bool submitting = true;                  // its outcome waits until no lock is held
-    std::optional<AppendOutcome> early;      // came while submitting
+    std::vector<std::vector<Waiter>> waiters;  // one list per commit of the command
+    std::vector<Done> after;                   // called once its outcome is known
+    bool submitting = true;                    // its outcome waits until no lock is held
+    std::optional<AppendOutcome> early;        // came while submitting
   };
   using BatchPtr = std::shared_ptr<Batch>;
   using Batches = std::vector<BatchPtr>;
@@ -68,6 +86,17 @@ struct OffsetService::Shared : std::enable_shared_from_this<Shared> {
   bool timer_armed = false;
   std::deque<BatchPtr> in_flight;  // oldest first
 };
+
+std::vector<OffsetService::Shared::Waiter> OffsetService::Shared::Pending::TakeOlder(
+    std::uint64_t token) {
+  if (token <= token_max) return {};
+  const auto older = std::stable_partition(
+      waiters.begin(), waiters.end(),
+      [token](const Waiter& waiter) { return waiter.token == 0 || waiter.token >= token; });
+  std::vector<Waiter> taken(std::make_move_iterator(older), std::make_move_iterator(waiters.end()));
+  waiters.erase(older, waiters.end());
+  return taken;
+}
 
 void OffsetService::Shared::FlushAll() {
   Batches batches;
@@ -146,9 +175,9 @@ void OffsetService::Shared::Answer(const BatchPtr& batch, const AppendOutcome& o
   }
   for (std::size_t i = 0; i < batch->waiters.size(); ++i) {
     Status status = outcome.status;
-    const auto& accepted = outcome.command.offsets_accepted;
-    if (status.ok() && i < accepted.size() && !accepted[i]) status = Stale();
-    for (const Done& done : batch->waiters[i]) done(status);
+    const auto& fates = outcome.command.offsets;
+    if (status.ok() && i < fates.size()) status = StatusOf(fates[i]);
+    for (const Waiter& waiter : batch->waiters[i]) waiter.done(status);
   }
   for (const Done& done : after) done(outcome.status);
 }
@@ -166,26 +195,35 @@ void OffsetService::Commit(OffsetCommit commit, TimePoint deadline, Done done) {
     done(Status::Unavailable("the offset commit came too late"));
     return;
   }
-  bool arm = false;
+  // Tokens only grow: one that is stale by what is applied here is stale for good.
   Status refused;
-  {
+  if (commit.fence_token != 0 && commit.fence_token < shared_->state.LockToken(commit.key)) {
+    refused = Stale();
+  }
+  bool arm = false;
+  std::vector<Shared::Waiter> overtaken;
+  if (refused.ok()) {
     const std::lock_guard lock(shared_->mutex);
     Shared::Table& table = shared_->pending[commit.key.group];
     const auto present = table.find(commit.key);
     if (shared_->pending_count >= shared_->options.max_pending) {
       refused = Status::Busy("too many offset commits wait for the log");
     } else if (commit.fence_token != 0 && present != table.end() &&
-               commit.fence_token < present->second.commit.fence_token) {
+               commit.fence_token < present->second.token_max) {
       refused = Stale();  // must not take the place of the present holder's
     } else {
       auto& entry = table[commit.key];
+      overtaken = entry.TakeOlder(commit.fence_token);
+      shared_->pending_count -= overtaken.size();
+      entry.token_max = std::max(entry.token_max, commit.fence_token);
+      entry.waiters.push_back({commit.fence_token, std::move(done)});
       entry.commit = std::move(commit);
-      entry.waiters.push_back(std::move(done));
       ++shared_->pending_count;
       arm = !shared_->timer_armed;
       shared_->timer_armed = true;
     }
   }
+  for (const Shared::Waiter& waiter : overtaken) waiter.done(Stale());
   if (!refused.ok()) {
     done(std::move(refused));
     return;

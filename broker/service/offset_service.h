@@ -35,8 +35,9 @@ class OffsetService {
                 const ReplicatedState& state, LeaderReads& reads);
   ~OffsetService();
 
-  // `done` once committed and applied: OK, kPermissionDenied (stale fencing token), kNotLeader
-  // (nothing happened), kTimedOut (unknown), kBusy.
+  // `done` once committed and applied: OK, kPermissionDenied (stale fencing token), kNotFound (the
+  // topic was deleted), kNotLeader (nothing happened), kTimedOut (unknown), kBusy. A stale one
+  // takes nobody's place, also not while it waits.
   void Commit(OffsetCommit commit, TimePoint deadline, std::function<void(Status)> done);
 
   // Several at once, in arrival order with all other commits, and not delayed: a reset. `done` once

@@ -40,9 +40,9 @@ ReplicatedState::CommandResult ReplicatedState::Apply(const StateCommand& comman
   tables.DeleteTopics(command, context, &result);
   tables.PutGroups(command);
   tables.DeleteGroups(command);
-  result.offsets_accepted.reserve(command.offsets.size());
+  result.offsets.reserve(command.offsets.size());
   for (const OffsetCommit& commit : command.offsets) {
-    result.offsets_accepted.push_back(tables.CommitOffset(commit));
+    result.offsets.push_back(tables.CommitOffset(commit));
   }
   result.locks_accepted.reserve(command.locks.size());
   for (const LockOutcome& outcome : command.locks) {
@@ -121,6 +121,7 @@ void ReplicatedState::Tables::DropTopicData(const Topic& topic) {
 }
 
 void ReplicatedState::Tables::MarkDlq(const DlqMark& mark) {
+  if (!topics.contains(Topic(kDlqTopicPrefix + mark.group.value()))) return;
   const DlqQueue queue{mark.group, mark.queue_id};
   DlqRecord& record = dlq[queue];
   record.floor = std::max(record.floor, mark.min_offset);
@@ -183,14 +184,17 @@ void ReplicatedState::Tables::DeleteGroups(const StateCommand& command) {
   }
 }
 
-bool ReplicatedState::Tables::CommitOffset(const OffsetCommit& commit) {
+ReplicatedState::CommitFate ReplicatedState::Tables::CommitOffset(const OffsetCommit& commit) {
+  if (!topics.contains(commit.key.queue.topic)) return CommitFate::kNoTopic;
   if (commit.fence_token != 0) {
     const auto lock = locks.find(commit.key);
-    if (lock != locks.end() && commit.fence_token < lock->second.token) return false;
+    if (lock != locks.end() && commit.fence_token < lock->second.token) {
+      return CommitFate::kStale;
+    }
   }
   offsets[commit.key.group][commit.key.queue] = {commit.offset, commit.fence_token};
   dirty.offsets.insert(commit.key);
-  return true;
+  return CommitFate::kStored;
 }
 
 bool ReplicatedState::Tables::ApplyLock(const LockOutcome& outcome) {
@@ -199,6 +203,7 @@ bool ReplicatedState::Tables::ApplyLock(const LockOutcome& outcome) {
     if (found == locks.end() || found->second.token != outcome.token) return false;
     found->second.client = ClientId();  // the token stays: tokens only grow
   } else {
+    if (!topics.contains(outcome.key.queue.topic)) return false;
     if (found != locks.end() && outcome.token <= found->second.token) return false;
     locks[outcome.key] = {outcome.client, outcome.token};
     applied.next_fence_token = std::max(applied.next_fence_token, outcome.token + 1);
@@ -370,6 +375,12 @@ std::vector<ReplicatedState::Lock> ReplicatedState::Locks() const {
     all.push_back({key, record.client, record.token});
   }
   return all;
+}
+
+std::uint64_t ReplicatedState::LockToken(const GroupQueue& key) const {
+  const std::shared_lock hold(tables_->mutex);
+  const auto found = tables_->locks.find(key);
+  return found == tables_->locks.end() ? 0 : found->second.token;
 }
 
 std::uint64_t ReplicatedState::next_fence_token() const {

@@ -5,7 +5,9 @@
 // All of it is held in memory; dirty records are written to the StateStore in ONE synced batch per
 // flush. Owner: the apply thread (Load, Apply*, Flush). Reads are safe on every thread: a leaf
 // shared_mutex, never held across IO. Deterministic: no clock, configuration or randomness in
-// Apply. Source: architecture.md §4.
+// Apply. What belongs to a topic (offsets, grants, dead-letter marks) is not taken while the topic
+// is not there: a command that was on its way when it was deleted leaves nothing for the next one
+// of that name. Source: architecture.md §4.
 
 #pragma once
 
@@ -135,11 +137,12 @@ class ReplicatedState {
   // Once, before anything else. Errors: kCorruption when a flush is missing (gap) or a record does
   // not parse.
   Status Load();
+  enum class CommitFate : std::uint8_t { kStored, kStale, kNoTopic };  // kStale: fencing token
   // What a command did that its sender wants to know.
   struct CommandResult {
-    std::vector<bool> offsets_accepted;  // one per OffsetCommit: false = stale fencing token
-    std::vector<bool> locks_accepted;    // one per LockOutcome: false = not a newer token (grant),
-                                         // or not of the present grant (release)
+    std::vector<CommitFate> offsets;   // one per OffsetCommit
+    std::vector<bool> locks_accepted;  // one per LockOutcome: false = not a newer token or no such
+                                       // topic (grant), or not of the present grant (release)
     std::vector<std::string> topics_changed;
   };
   CommandResult Apply(const StateCommand& command, const ApplyContext& context);
@@ -181,6 +184,7 @@ class ReplicatedState {
     std::uint64_t token = 0;
   };
   std::vector<Lock> Locks() const;
+  std::uint64_t LockToken(const GroupQueue& key) const;  // also of a released one; 0 = never locked
   std::uint64_t next_fence_token() const;
   QueueOffset NextOffset(const TopicQueue& queue) const;  // 0 for a queue never written
   std::vector<std::pair<TopicQueue, QueueOffset>> NextOffsets() const;

@@ -71,7 +71,7 @@ struct ReplicatedState::Tables {
                     CommandResult* result);
   void PutGroups(const StateCommand& command);
   void DeleteGroups(const StateCommand& command);
-  bool CommitOffset(const OffsetCommit& commit);
+  CommitFate CommitOffset(const OffsetCommit& commit);
   bool ApplyLock(const LockOutcome& outcome);
   void DropTopicData(const Topic& topic);
   void ExpireSendBacks(std::int64_t now_ms);

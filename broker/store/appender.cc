@@ -19,7 +19,8 @@ bool IsExclusive(const StateCommand& command) {
 }
 
 // The slice of an entry's result that belongs to one proposal.
-std::vector<bool> Slice(const std::vector<bool>& all, std::size_t* at, std::size_t count) {
+template <typename T>
+std::vector<T> Slice(const std::vector<T>& all, std::size_t* at, std::size_t count) {
   CHECK_LE(*at + count, all.size());
   const auto begin = all.begin() + static_cast<std::ptrdiff_t>(*at);
   *at += count;
@@ -40,6 +41,9 @@ Result<Appender::Shared::Pending> Appender::Shared::Encode(Proposal proposal,
   pending.offset_count = proposal.command.offsets.size();
   pending.lock_count = proposal.command.locks.size();
   pending.delete_topics = std::move(proposal.command.delete_topics);
+  for (TopicConfig& topic : proposal.command.put_topics) {
+    pending.put_topics.push_back(std::move(topic.name));
+  }
   pending.deadline = proposal.deadline;
   pending.only_in = proposal.only_in;
   std::size_t record_bytes = 0;
@@ -137,6 +141,7 @@ void Appender::OpenTerm(Term term, std::vector<std::pair<TopicQueue, QueueOffset
   shared_->tail.clear();
   shared_->tail.reserve(next_offsets.size());
   for (auto& [queue, next] : next_offsets) shared_->tail[std::move(queue)] = next;
+  shared_->deleted.clear();
   shared_->keys.Clear();  // whatever was in an earlier term's tail is applied, or never will be
   const std::lock_guard hold(shared_->mutex);
   CHECK(!shared_->open);
@@ -190,8 +195,7 @@ std::vector<Appender::Shared::Answer> Appender::Shared::TakeFates(
       AppendOutcome outcome;
       outcome.term = flight.term;
       if (committed) {
-        outcome.command.offsets_accepted =
-            Slice(command.offsets_accepted, &offsets_at, waiter.offset_count);
+        outcome.command.offsets = Slice(command.offsets, &offsets_at, waiter.offset_count);
         outcome.command.locks_accepted =
             Slice(command.locks_accepted, &locks_at, waiter.lock_count);
         // Only an exclusive proposal changes topics, and it is alone with its command.

@@ -34,8 +34,9 @@ struct AppendedMessage {
 };
 struct AppendOutcome {
   // OK: committed and applied. kNotLeader: certainly not in the log. kTimedOut: unknown. kBusy:
-  // never taken. kInvalidArgument: cannot be an entry (too large). kUnavailable: its deadline
-  // passed before it was appended; certainly not in the log.
+  // never taken. kNotFound: its topic's deletion is in the log. kInvalidArgument: cannot be an
+  // entry (too large). kUnavailable: its deadline passed before it was appended; certainly not in
+  // the log.
   Status status;
   Term term;
   std::vector<AppendedMessage> messages;  // in order

@@ -16,6 +16,10 @@ std::size_t PayloadBytes(std::size_t command_bytes, std::size_t record_bytes) {
   return PadTo8(4 + command_bytes) + PadTo8(record_bytes);
 }
 
+// Longer than any sender waits between its look at the topic and its deadline.
+constexpr std::chrono::seconds kLateSender{60};
+constexpr std::size_t kDeletedMax = 100000;
+
 AppendedMessage FirstOf(const DedupRecord& record) {
   return {.queue_offset = record.queue_offset,
           .physical_offset = record.physical_offset,
@@ -58,6 +62,7 @@ dledger::BuildResult Appender::Shared::Pick(const dledger::BuildContext& context
   if (!open || waiting.empty()) return dledger::BuildResult::kNothing;
   CHECK_EQ(context.term, term);
   const TimePoint now = clock.MonoNow();
+  if (!deleted.empty()) ForgetDeletions(now);
   std::size_t command_bytes = 0;
   std::size_t record_bytes = 0;
   const auto pop = [&] {
@@ -74,6 +79,13 @@ dledger::BuildResult Appender::Shared::Pick(const dledger::BuildContext& context
       continue;
     }
     if (!picked->empty() && (next.exclusive || picked->front().exclusive)) break;
+    // Behind the break: what is picked changes no topics.
+    if (!deleted.empty()) {
+      if (Status gone = CheckTopics(next); !gone.ok()) {
+        refused->push_back({pop().done, Failure(std::move(gone))});
+        continue;
+      }
+    }
     const std::size_t bytes =
         PayloadBytes(command_bytes + next.command.size(), record_bytes + next.records.size());
     // One proposal may exceed the usual size of an entry, and then goes alone.
@@ -94,6 +106,40 @@ dledger::BuildResult Appender::Shared::Pick(const dledger::BuildContext& context
   }
   unanswered += picked->size();
   return picked->empty() ? dledger::BuildResult::kNothing : dledger::BuildResult::kBuilt;
+}
+
+// A topic's deletion is behind it in the log, its next creation is not: the message would be the
+// first one of that next topic.
+Status Appender::Shared::CheckTopics(const Pending& pending) const {
+  for (const Pending::Slot& slot : pending.slots) {
+    const Topic& topic = slot.queue.topic;
+    const auto& own = pending.put_topics;
+    if (!deleted.contains(topic) || std::find(own.begin(), own.end(), topic) != own.end()) continue;
+    return Status::NotFound("topic[" + topic.value() + "] was deleted a moment ago");
+  }
+  if (!pending.delete_topics.empty() && deleted.size() >= kDeletedMax) {
+    return Status::Busy(std::to_string(kDeletedMax) + " topics were deleted without a pause of " +
+                        std::to_string(kLateSender.count()) + " s");
+  }
+  return Status::Ok();
+}
+
+// In the order in which the command is applied.
+void Appender::Shared::NoteTopics(const dledger::BuildContext& context, const Pending& pending) {
+  for (const Topic& topic : pending.put_topics) deleted.erase(topic);
+  for (const Topic& topic : pending.delete_topics) {  // its queues begin again at 0
+    std::erase_if(tail, [&](const auto& queue) { return queue.first.topic == topic; });
+    keys.DropTopic(topic.value());
+    deleted.insert(topic);
+    last_deletion = context.index;
+    deletions_applied = TimePoint::max();
+  }
+}
+
+void Appender::Shared::ForgetDeletions(TimePoint now) {
+  if (applied.load(std::memory_order_acquire) < last_deletion.value()) return;
+  deletions_applied = std::min(deletions_applied, now);
+  if (now - deletions_applied >= kLateSender) deleted.clear();
 }
 
 // Takes out what is known to the last message: it needs no place in the log.
@@ -147,10 +193,7 @@ Appender::Shared::Flight Appender::Shared::Assemble(const dledger::BuildContext&
   for (const Pending& pending : picked) {
     command_bytes += pending.command.size();
     record_bytes += pending.records.size();
-    for (const Topic& topic : pending.delete_topics) {  // its queues begin again at 0
-      std::erase_if(tail, [&](const auto& queue) { return queue.first.topic == topic; });
-      keys.DropTopic(topic.value());
-    }
+    NoteTopics(context, pending);
   }
   payload->reserve(PayloadBytes(command_bytes, record_bytes));
   AppendBe32(payload, static_cast<std::uint32_t>(command_bytes));

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <deque>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "broker/store/appender.h"
@@ -29,6 +30,7 @@ struct Appender::Shared {
     std::string records;
     std::vector<Slot> slots;
     DedupKeys dedup;
+    std::vector<Topic> put_topics;
     std::vector<Topic> delete_topics;
     std::size_t offset_count = 0;
     std::size_t lock_count = 0;
@@ -79,12 +81,20 @@ struct Appender::Shared {
   Term term;
   QueueMap<QueueOffset> tail;  // next queue offsets behind the last entry built
   DedupTail keys;
-  std::atomic<std::uint64_t> applied{0};  // index of the last entry that the state knows
+  // Topics whose deletion stands in the log of this term and that were not made again since: their
+  // senders may not have heard of it. Forgotten when no sender can be that late.
+  std::set<Topic, std::less<>> deleted;
+  LogIndex last_deletion;
+  TimePoint deletions_applied = TimePoint::max();  // max: not yet
+  std::atomic<std::uint64_t> applied{0};           // index of the last entry that the state knows
 
   static Result<Pending> Encode(Proposal proposal, const HostPort& store_host);
   Status Take(Pending* pending);
   dledger::BuildResult Pick(const dledger::BuildContext& context, std::vector<Pending>* picked,
                             std::vector<Answer>* refused);
+  void NoteTopics(const dledger::BuildContext& context, const Pending& pending);
+  void ForgetDeletions(TimePoint now);
+  Status CheckTopics(const Pending& pending) const;
   void JoinDuplicates(const dledger::BuildContext& context, std::vector<Pending>* picked,
                       std::vector<Answer>* answers);
   void Join(LogIndex open, Pending* pending, std::vector<AppendedMessage> messages,

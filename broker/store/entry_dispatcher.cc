@@ -31,9 +31,7 @@ ApplyContext ContextOf(const dledger::Entry& entry) {
 
 EntryDispatcher::EntryDispatcher(ReplicatedState* state, ConsumeQueueStore* queues, KeyIndex* keys,
                                  std::function<bool()> flush)
-    : state_(state), queues_(queues), keys_(keys), flush_(std::move(flush)) {
-  RefreshLevels();
-}
+    : state_(state), queues_(queues), keys_(keys), flush_(std::move(flush)) {}
 
 Result<EntryDispatcher::Outcome> EntryDispatcher::Apply(const dledger::Entry& entry) {
   const ApplyContext context = ContextOf(entry);
@@ -53,7 +51,6 @@ Result<EntryDispatcher::Outcome> EntryDispatcher::Apply(const dledger::Entry& en
     outcome.topics_changed = !outcome.command.topics_changed.empty() ||
                              !command.value().put_groups.empty() ||
                              !command.value().delete_groups.empty();
-    if (!command.value().set_delay_levels.empty()) RefreshLevels();
     if (!command.value().delete_topics.empty() && messages_.empty()) {
       NoteKeyless(entry);
       state_->FinishEntry(context);
@@ -238,11 +235,14 @@ std::vector<EntryDispatcher::Arrived> EntryDispatcher::TakeArrivals() {
 
 // wire.md §5.10, §8.4.
 std::int64_t EntryDispatcher::TagCodeOf(const MessageView& message,
-                                        const SearchProperties& properties) const {
+                                        const SearchProperties& properties) {
   if (message.topic != kScheduleTopic) return TagCode(properties.tags);
+  RefreshLevels();
   return message.store_time_ms + levels_.DelayOf(message.queue_id + 1).count();
 }
 
+// As the state has them now: a command sets them, and so does another peer's state that takes the
+// place of this one's.
 void EntryDispatcher::RefreshLevels() {
   const std::string text = state_->delay_levels();
   if (text == levels_text_) return;

@@ -82,7 +82,7 @@ class EntryDispatcher {
   QueueUnit UnitOf(const MessageView& message, const SearchProperties& properties) const;
   void RecordKeys(const MessageView& message, const SearchProperties& properties);
   void NoteKey(const MessageView& message);
-  std::int64_t TagCodeOf(const MessageView& message, const SearchProperties& properties) const;
+  std::int64_t TagCodeOf(const MessageView& message, const SearchProperties& properties);
   void RefreshLevels();
 
   ReplicatedState* const state_;

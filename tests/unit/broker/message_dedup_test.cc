@@ -53,6 +53,19 @@ class DedupTest : public testing::Test {
   MessageHarness broker_;
 };
 
+TEST_F(DedupTest, AClientCannotPassItsMessageOffAsOneThatWasParked) {
+  MakeTopic(&broker_, {{"dedup", "uniqKey"}});
+  remoting::SendMessageRequest header = HeaderOf("k", 0);
+  SetProperty(&header.properties, "REAL_TOPIC", "T");
+  SetProperty(&header.properties, "REAL_QID", "3");
+  const auto first = Send(header);
+  ExpectSame(Send(header), first);
+  EXPECT_EQ(Stored(0), 1);
+  const auto stored = broker_.Messages("T", 0);
+  EXPECT_TRUE(FindProperty(stored.at(0).properties, "REAL_TOPIC").empty());
+  EXPECT_TRUE(FindProperty(stored.at(0).properties, "REAL_QID").empty());
+}
+
 TEST_F(DedupTest, WithoutTheAttributeEverySendIsStored) {
   MakeTopic(&broker_, {});
   Send(HeaderOf("k", 0));

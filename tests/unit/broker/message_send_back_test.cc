@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <limits>
 
 #include "remoting/codes.h"
 #include "tests/unit/broker/message_harness.h"
@@ -37,6 +38,20 @@ class SendBackTest : public testing::Test {
   remoting::SendBackRequest header_;
   std::string message_id_;
 };
+
+TEST_F(SendBackTest, WhatAClientSaysOfItsAttemptsIsCountedOnFromWithinBounds) {
+  for (const std::int32_t said :
+       {std::numeric_limits<std::int32_t>::max(), std::numeric_limits<std::int32_t>::min()}) {
+    remoting::SendMessageRequest header = MessageHarness::SendHeader("T");
+    header.reconsume_times = said;
+    ASSERT_EQ(broker_.Send(header, "bold").code, remoting::kSuccess);
+    header_.offset = broker_.Messages("T", 0).back().physical_offset.value();
+    ASSERT_EQ(SendBack().code, remoting::kSuccess);
+  }
+  ASSERT_TRUE(broker_.WaitForMessages("%DLQ%g", 0, 1));
+  EXPECT_EQ(broker_.Messages("%DLQ%g", 0).at(0).reconsume_times, kReconsumeTimesMax + 1);
+  EXPECT_EQ(Parked(3).at(0).reconsume_times, 1);
+}
 
 TEST_F(SendBackTest, AFailedMessageWaitsForItsNextAttempt) {
   ASSERT_EQ(SendBack().code, remoting::kSuccess);

@@ -331,6 +331,7 @@ TEST_F(SendTest, WithoutALimitInTheRequestTheGroupsCounts) {
 }
 
 TEST_F(SendTest, ORD_3_ARetryOfAnOrderlyGroupGoesToTheDeadLettersAtOnce) {
+  broker_.CreateTopic("T", 1);
   auto locked = std::make_shared<std::promise<bool>>();
   broker_.context().locks.Lock(
       GroupName("g"), ClientId("c"), {Queue("T", 0)}, SystemClock().MonoNow() + kPatience,

@@ -310,6 +310,60 @@ TEST_F(AdminTest, CommitsAreCheckedLikeTheOriginalDoes) {
   EXPECT_EQ(broker_.Ask(remoting::kUpdateConsumerOffset, {{"topic", "T"}}).code, 29);
 }
 
+// Offsets of queues that never were would fill the table; a queue that was is known by what is left
+// of it.
+TEST_F(AdminTest, AnOffsetIsKeptForQueuesThatAreOrWereOnly) {
+  CreateTopic("T", 4);
+  CreateGroup("g");
+  const auto commit = [&](int queue, const char* token = "0") {
+    return broker_.Ask(remoting::kUpdateConsumerOffset, {{"consumerGroup", "g"},
+                                                         {"topic", "T"},
+                                                         {"queueId", std::to_string(queue)},
+                                                         {"commitOffset", "1"},
+                                                         {"fenceToken", token}});
+  };
+  Send("T", 3, 1);
+  EXPECT_EQ(commit(2).code, 0);
+  const Command never = commit(4);
+  EXPECT_EQ(never.code, remoting::kInvalidParameter);
+  EXPECT_THAT(never.remark, HasSubstr("queueId[4] is illegal, topic[T] has 4 read"));
+  CreateTopic("T", 1);
+  EXPECT_EQ(commit(3).code, 0) << "it was written to";
+  EXPECT_EQ(commit(2).code, 0) << "its offset is kept";
+  EXPECT_EQ(commit(1).code, remoting::kInvalidParameter) << "nothing is left of it";
+  EXPECT_EQ(commit(0, "-1").code, remoting::kInvalidParameter);
+}
+
+TEST_F(AdminTest, ConcurrentChangesOfATopicAreAllKept) {
+  CreateTopic("T", 4);
+  const std::vector<std::string> changes = {"+dedup=keys", "+order=none", "+message.type=NORMAL",
+                                            "+reserve.time=1", "+queue.type=SimpleCQ"};
+  for (int round = 0; round < 5; ++round) {
+    std::vector<std::shared_ptr<RecordingConnection>> clients;
+    const auto start = [&](const std::string& attributes) {
+      clients.push_back(broker_.Connect());
+      broker_.Start(clients.back(), remoting::kUpdateAndCreateTopic,
+                    {{"topic", "T"},
+                     {"defaultTopic", "TBW102"},
+                     {"readQueueNums", "4"},
+                     {"writeQueueNums", "4"},
+                     {"perm", "6"},
+                     {"topicFilterType", "SINGLE_TAG"},
+                     {"order", "false"},
+                     {"attributes", attributes}});
+    };
+    for (const std::string& change : changes) start(change);  // none waits for another's answer
+    for (const auto& client : clients) EXPECT_EQ(client->Next().code, 0);
+    EXPECT_EQ(broker_.state().FindTopic(Topic("T"))->attributes.size(), changes.size());
+    clients.clear();
+    for (const std::string& change : changes) {
+      start("-" + change.substr(1, change.find('=') - 1));
+    }
+    for (const auto& client : clients) EXPECT_EQ(client->Next().code, 0);
+    EXPECT_TRUE(broker_.state().FindTopic(Topic("T"))->attributes.empty());
+  }
+}
+
 TEST_F(AdminTest, TopicsAreCreatedChangedListedAndDeleted) {
   CreateTopic("T", 4);
   Command one = broker_.Ask(remoting::kGetTopicConfig, {{"topic", "T"}});

@@ -179,29 +179,67 @@ TEST_F(RelayTest, AfterAResetOldCommitsAreIgnoredUntilTheNextPull) {
   EXPECT_EQ(late.code, 0);
   EXPECT_EQ(late.remark, "Offset has been previously reset");
   EXPECT_EQ(QueryOffset(), "0");
-  EXPECT_EQ(broker_.context().resets->Take(GroupName("g"), Queue("T", 0)), QueueOffset{0});
+  EXPECT_EQ(broker_.context().resets->Take(GroupName("g"), Queue("T", 0), SystemClock().MonoNow()),
+            QueueOffset{0});
   EXPECT_EQ(UpdateOffset(3).code, 0);
   EXPECT_EQ(QueryOffset(), "3");
 }
 
-TEST(PendingResets, AreBoundedAndWholeOrNotAtAll) {
-  PendingResets resets;
-  const auto commits = [](std::size_t count) {
+class PendingResetsTest : public testing::Test {
+ protected:
+  static std::vector<OffsetCommit> Commits(std::size_t count, std::int64_t offset = 0) {
     std::vector<OffsetCommit> many(count);
     for (std::size_t i = 0; i < count; ++i) {
       many[i].key = {GroupName("g"), Queue("T", static_cast<std::int32_t>(i))};
+      many[i].offset = QueueOffset{offset};
     }
     return many;
-  };
-  EXPECT_EQ(resets.Mark(commits(PendingResets::kPendingMax + 1)).code(), StatusCode::kBusy);
-  EXPECT_FALSE(resets.Pending(GroupName("g"), Queue("T", 0)));
-  ASSERT_TRUE(resets.Mark(commits(2)).ok());
-  EXPECT_TRUE(resets.Pending(GroupName("g"), Queue("T", 1)));
-  EXPECT_FALSE(resets.Pending(GroupName("h"), Queue("T", 1)));
-  resets.Unmark(commits(1));
-  EXPECT_FALSE(resets.Pending(GroupName("g"), Queue("T", 0)));
-  resets.Clear();
-  EXPECT_EQ(resets.Take(GroupName("g"), Queue("T", 1)), std::nullopt);
+  }
+  bool Pending(std::int32_t queue, const std::string& group = "g") {
+    return resets_.Pending(GroupName(group), Queue("T", queue), clock_.MonoNow());
+  }
+  std::optional<QueueOffset> Take(std::int32_t queue) {
+    return resets_.Take(GroupName("g"), Queue("T", queue), clock_.MonoNow());
+  }
+
+  ManualClock clock_;
+  PendingResets resets_;
+};
+
+TEST_F(PendingResetsTest, AreBoundedAndWholeOrNotAtAll) {
+  const auto too_many = resets_.Mark(Commits(PendingResets::kPendingMax + 1), clock_.MonoNow());
+  EXPECT_EQ(too_many.status().code(), StatusCode::kBusy);
+  EXPECT_FALSE(Pending(0));
+  const auto id = resets_.Mark(Commits(2), clock_.MonoNow());
+  ASSERT_TRUE(id.ok());
+  EXPECT_TRUE(Pending(1));
+  EXPECT_FALSE(Pending(1, "h"));
+  resets_.Unmark(Commits(1), *id);
+  EXPECT_FALSE(Pending(0));
+  resets_.Clear();
+  EXPECT_EQ(Take(1), std::nullopt);
+}
+
+TEST_F(PendingResetsTest, OnlyItsOwnMarksAreTakenBack) {
+  const auto first = resets_.Mark(Commits(2, 1), clock_.MonoNow());
+  const auto second = resets_.Mark(Commits(1, 2), clock_.MonoNow());
+  ASSERT_TRUE(first.ok());
+  ASSERT_TRUE(second.ok());
+  resets_.Unmark(Commits(2), *first);
+  EXPECT_TRUE(Pending(0)) << "it is the second one's";
+  EXPECT_FALSE(Pending(1));
+  EXPECT_EQ(Take(0), QueueOffset{2});
+}
+
+TEST_F(PendingResetsTest, AMarkEndsWhenNobodyPullsForTenMinutes) {
+  ASSERT_TRUE(resets_.Mark(Commits(PendingResets::kPendingMax), clock_.MonoNow()).ok());
+  clock_.Advance(std::chrono::minutes(10) - std::chrono::milliseconds(1));
+  EXPECT_TRUE(Pending(0));
+  EXPECT_FALSE(resets_.Mark(Commits(1), clock_.MonoNow()).ok());
+  clock_.Advance(std::chrono::milliseconds(1));
+  EXPECT_FALSE(Pending(0));
+  EXPECT_EQ(Take(0), std::nullopt);
+  EXPECT_TRUE(resets_.Mark(Commits(1), clock_.MonoNow()).ok()) << "old marks make room";
 }
 
 // ---- figures -----------------------------------------------------------------------------------
@@ -357,6 +395,16 @@ TEST_F(DynamicConfigTest, CFG_9_AnUpdateEditsItsLineAndNothingElse) {
   ASSERT_EQ(Update("traceOn=false\n").code, 0);
   EXPECT_EQ(Text(), expected + "traceOn=false\n") << "a new key is one line more";
   EXPECT_EQ(std::filesystem::directory_iterator(dir_.path())->path().filename(), "broker.conf");
+}
+
+TEST_F(DynamicConfigTest, WhatMakesThisPeerThisPeerIsFixedInEverySpelling) {
+  for (const char* key : {"dLegerPeers", "dLedgerPeers", "dLegerSelfId", "dLedgerSelfId",
+                          "dLegerGroup", "dLedgerGroupName", "storePathRootDir"}) {
+    const Command answer = Update(std::string(key) + "=n7\n");
+    EXPECT_EQ(answer.code, remoting::kNoPermission) << key;
+    EXPECT_THAT(answer.remark, HasSubstr(key));
+  }
+  EXPECT_EQ(Text(), kText);
 }
 
 TEST_F(DynamicConfigTest, LiveKeysAreInForceAtOnce) {

@@ -209,6 +209,40 @@ TEST_F(LocksAndOffsets, AGroupWithALiveLeaseIsOrderly) {
   EXPECT_FALSE(locks_.GroupHoldsLease(GroupName("g")));
 }
 
+// Its record goes with the topic or with the group's offsets; the next leader knows records only.
+TEST_F(LocksAndOffsets, ALeaseWhoseRecordIsGoneIsGrantedAnewAndOutlivesAFailover) {
+  StateCommand forget_group;
+  forget_group.delete_groups.emplace_back("g");
+  forget_group.clean_offsets = true;
+  StateCommand delete_topic;
+  delete_topic.delete_topics.emplace_back("T");
+  for (const StateCommand& removal : {forget_group, delete_topic}) {
+    ASSERT_EQ(Lock("A", {0}), (Ids{0}));
+    const std::uint64_t first = last_tokens_.at(0);
+    peer_.Apply(removal);
+    StateCommand again;
+    again.put_topics.emplace_back().name = Topic("T");
+    again.create_only = true;
+    peer_.Apply(again);
+    ASSERT_EQ(Lock("A", {0}), (Ids{0}));
+    EXPECT_GT(last_tokens_.at(0), first);
+    EXPECT_EQ(peer_.store().state().LockToken(Key(0)), last_tokens_.at(0));
+    locks_.OnLeaderTerm(Term{});
+    locks_.OnLeaderTerm(peer_.term());
+    EXPECT_EQ(Lock("B", {0}), (Ids{})) << "A consumes in order";
+  }
+}
+
+TEST_F(LocksAndOffsets, ACommitBehindItsTopicsDeletionSaysSo) {
+  StateCommand delete_topic;
+  delete_topic.delete_topics.emplace_back("T");
+  peer_.Apply(delete_topic);
+  Outcome<Status> late;
+  Commit(0, 5, late.Callback());
+  EXPECT_EQ(late.Get().code(), StatusCode::kNotFound);
+  EXPECT_EQ(peer_.store().state().FindOffset(Key(0)), std::nullopt);
+}
+
 TEST_F(LocksAndOffsets, GrantsStandInTheLog) {
   Lock("A", {0});
   const auto locks = peer_.store().state().Locks();
@@ -299,6 +333,44 @@ TEST_F(LocksAndOffsets, ACommitUnderAnOlderLockIsRefused) {
   Outcome<Status> current;
   Commit(0, 6, current.Callback(), last_tokens_.at(0));
   EXPECT_TRUE(current.Get().ok());
+}
+
+TEST_F(LocksAndOffsets, AWaitingCommitOfAnEarlierHolderIsRefusedWhenTheNextOneCommits) {
+  OffsetService slow(OffsetService::Options{.interval = seconds(60)}, clock_, timers_,
+                     peer_.store().appender(), peer_.store().state(), reads_);
+  Outcome<Status> unfenced;
+  slow.Commit({Key(0), QueueOffset(1), 0}, Deadline(), unfenced.Callback());
+  Outcome<Status> earlier;
+  slow.Commit({Key(0), QueueOffset(50), 7}, Deadline(), earlier.Callback());
+  Outcome<Status> current;
+  slow.Commit({Key(0), QueueOffset(100), 8}, Deadline(), current.Callback());
+  EXPECT_EQ(earlier.Get().code(), StatusCode::kPermissionDenied);
+  EXPECT_EQ(slow.pending(), 2u);
+  Outcome<Status> flushed;
+  slow.Flush(GroupName("g"), Deadline(), flushed.Callback());
+  EXPECT_TRUE(flushed.Get().ok());
+  EXPECT_TRUE(unfenced.Get().ok());
+  EXPECT_TRUE(current.Get().ok());
+  EXPECT_EQ(peer_.store().state().FindOffset(Key(0)), QueueOffset(100));
+}
+
+TEST_F(LocksAndOffsets, AStaleCommitTakesNobodysPlaceWhileItWaits) {
+  Lock("A", {0});
+  const std::uint64_t old_token = last_tokens_.at(0);
+  ASSERT_TRUE(Unlock("A", 0).ok());
+  Lock("B", {0});
+  OffsetService slow(OffsetService::Options{.interval = seconds(60)}, clock_, timers_,
+                     peer_.store().appender(), peer_.store().state(), reads_);
+  Outcome<Status> unfenced;
+  slow.Commit({Key(0), QueueOffset(100), 0}, Deadline(), unfenced.Callback());
+  Outcome<Status> stale;
+  slow.Commit({Key(0), QueueOffset(50), old_token}, Deadline(), stale.Callback());
+  EXPECT_EQ(stale.Get().code(), StatusCode::kPermissionDenied);
+  Outcome<Status> flushed;
+  slow.Flush(GroupName("g"), Deadline(), flushed.Callback());
+  EXPECT_TRUE(flushed.Get().ok());
+  EXPECT_TRUE(unfenced.Get().ok());
+  EXPECT_EQ(peer_.store().state().FindOffset(Key(0)), QueueOffset(100));
 }
 
 TEST_F(LocksAndOffsets, ALateCommitOfAnOlderLockDoesNotTakeTheNewHoldersPlace) {

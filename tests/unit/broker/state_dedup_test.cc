@@ -196,6 +196,11 @@ TEST_F(StateDedup, ADeletedTopicHasNoKeys) {
 
 class StateDlq : public testing::Test {
  protected:
+  StateDlq() {
+    StateCommand command;
+    command.put_topics.push_back(TopicOf("%DLQ%g"));
+    h_.Apply(command);
+  }
   void Mark(std::int64_t offset, std::int64_t min = 0) {
     StateCommand command;
     command.dlq_marks.push_back(

@@ -25,6 +25,8 @@ StateCommand RandomCommand(std::mt19937_64& random, std::uint64_t next_token) {
   switch (pick(9)) {
     case 0:
       command.put_topics.push_back(TopicOf(name("T"), static_cast<std::int32_t>(1 + pick(4))));
+      if (pick(2) == 0)
+        command.put_topics.insert(command.put_topics.begin(), TopicOf(name("%DLQ%g")));
       command.create_only = pick(2) == 0;
       if (pick(2) == 0)
         command.put_topics.back().attributes["dedup"] = pick(3) == 0 ? "keys" : "uniqKey";

@@ -10,6 +10,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using CommitFate = ReplicatedState::CommitFate;
 
 StateCommand PutTopic(TopicConfig topic) {
   StateCommand command;
@@ -186,6 +187,7 @@ TEST(ReplicatedGroups, DeletionCleansOffsetsOnlyWhenAsked) {
   for (const bool clean : {false, true}) {
     SCOPED_TRACE(clean);
     StateHarness h;
+    h.Apply(PutTopic(TopicOf("T")));
     for (const char* name : {"g", "h"}) {
       h.Apply(PutGroup(GroupOf(name)));
       h.Apply(Commit(Key(name, "T", 0), 5));
@@ -205,6 +207,7 @@ TEST(ReplicatedGroups, DeletionCleansOffsetsOnlyWhenAsked) {
 
 TEST(ReplicatedOffsets, TheLastCommitWinsAlsoASmallerOne) {
   StateHarness h;
+  h.Apply(PutTopic(TopicOf("T")));
   h.Apply(Commit(Key("g", "T", 0), 100));
   h.Apply(Commit(Key("g", "T", 0), 7));
   EXPECT_EQ(h.state().FindOffset(Key("g", "T", 0)), QueueOffset{7});
@@ -218,22 +221,25 @@ TEST(ReplicatedOffsets, TheLastCommitWinsAlsoASmallerOne) {
 
 TEST(ReplicatedOffsets, OnlyAStaleFencingTokenIsRefused) {
   StateHarness h;
+  h.Apply(PutTopic(TopicOf("T")));
   const GroupQueue key = Key("g", "T", 0);
-  EXPECT_THAT(h.Apply(Commit(key, 1, 3)).offsets_accepted, ElementsAre(true)) << "no lock yet";
+  EXPECT_THAT(h.Apply(Commit(key, 1, 3)).offsets, ElementsAre(CommitFate::kStored))
+      << "no lock yet";
   h.Apply(Lock(key, "a", 5));
-  EXPECT_THAT(h.Apply(Commit(key, 2, 4)).offsets_accepted, ElementsAre(false));
+  EXPECT_THAT(h.Apply(Commit(key, 2, 4)).offsets, ElementsAre(CommitFate::kStale));
   EXPECT_EQ(h.state().FindOffset(key), QueueOffset{1});
-  EXPECT_THAT(h.Apply(Commit(key, 3, 5)).offsets_accepted, ElementsAre(true));
-  EXPECT_THAT(h.Apply(Commit(key, 4, 0)).offsets_accepted, ElementsAre(true)) << "none given";
+  EXPECT_THAT(h.Apply(Commit(key, 3, 5)).offsets, ElementsAre(CommitFate::kStored));
+  EXPECT_THAT(h.Apply(Commit(key, 4, 0)).offsets, ElementsAre(CommitFate::kStored)) << "none given";
   h.Apply(Lock(key, "", 5));
-  EXPECT_THAT(h.Apply(Commit(key, 5, 4)).offsets_accepted, ElementsAre(false))
+  EXPECT_THAT(h.Apply(Commit(key, 5, 4)).offsets, ElementsAre(CommitFate::kStale))
       << "a release keeps the token";
-  EXPECT_THAT(h.Apply(Commit(key, 6, 5)).offsets_accepted, ElementsAre(true));
+  EXPECT_THAT(h.Apply(Commit(key, 6, 5)).offsets, ElementsAre(CommitFate::kStored));
   EXPECT_EQ(h.state().FindOffset(key), QueueOffset{6});
 }
 
 TEST(ReplicatedOffsets, AreListedByQueue) {
   StateHarness h;
+  for (const char* name : {"T", "U"}) h.Apply(PutTopic(TopicOf(name)));
   h.Apply(Commit(Key("g", "U", 0), 3));
   h.Apply(Commit(Key("g", "T", 1), 2));
   h.Apply(Commit(Key("g", "T", 0), 1));
@@ -250,6 +256,7 @@ TEST(ReplicatedOffsets, AreListedByQueue) {
 
 TEST(ReplicatedLocks, AGrantNeedsALargerToken) {
   StateHarness h;
+  h.Apply(PutTopic(TopicOf("T")));
   const GroupQueue key = Key("g", "T", 0);
   EXPECT_EQ(h.state().next_fence_token(), 1u);
   EXPECT_THAT(h.Apply(Lock(key, "a", 7)).locks_accepted, ElementsAre(true));
@@ -264,6 +271,7 @@ TEST(ReplicatedLocks, AGrantNeedsALargerToken) {
 
 TEST(ReplicatedLocks, AReleaseMustBeOfThePresentGrantAndKeepsTheToken) {
   StateHarness h;
+  h.Apply(PutTopic(TopicOf("T")));
   const GroupQueue key = Key("g", "T", 0);
   EXPECT_THAT(h.Apply(Lock(key, "", 1)).locks_accepted, ElementsAre(false)) << "none there";
   h.Apply(Lock(key, "a", 3));
@@ -273,6 +281,35 @@ TEST(ReplicatedLocks, AReleaseMustBeOfThePresentGrantAndKeepsTheToken) {
   EXPECT_TRUE(h.state().Locks().front().client.empty());
   EXPECT_EQ(h.state().Locks().front().token, 3u);
   EXPECT_THAT(h.Apply(Lock(key, "b", 3)).locks_accepted, ElementsAre(false));
+}
+
+// ---- Behind a topic's deletion ------------------------------------------------------------------
+
+TEST(ReplicatedTopics, WhatLandsBehindTheDeletionIsNothingToTheNextTopicOfThatName) {
+  StateHarness h;
+  const GroupQueue key = Key("g", "T", 0);
+  DlqMark mark{GroupName("g"), QueueId{0}, QueueOffset{0}, QueueOffset{0}};
+  StateCommand late_mark;
+  late_mark.dlq_marks.push_back(mark);
+  for (const char* name : {"T", "%DLQ%g"}) {
+    h.Apply(PutTopic(TopicOf(name)));
+    h.Apply(DeleteTopic(name));
+  }
+  EXPECT_THAT(h.Apply(Commit(key, 100)).offsets, ElementsAre(CommitFate::kNoTopic));
+  EXPECT_THAT(h.Apply(Lock(key, "a", 1)).locks_accepted, ElementsAre(false));
+  h.Apply(late_mark);
+  for (const char* name : {"T", "%DLQ%g"}) h.Apply(PutTopic(TopicOf(name)));
+  EXPECT_FALSE(h.state().FindOffset(key).has_value());
+  EXPECT_EQ(h.state().LockToken(key), 0u);
+  EXPECT_FALSE(h.state().DlqSettled(GroupName("g"), QueueId{0}, QueueOffset{0}));
+}
+
+TEST(ReplicatedTopics, ATopicMadeByTheSameCommandIsThere) {
+  StateHarness h;
+  StateCommand command = Commit(Key("g", "T", 0), 7);
+  command.put_topics.push_back(TopicOf("T"));
+  EXPECT_THAT(h.Apply(command).offsets, ElementsAre(CommitFate::kStored));
+  EXPECT_EQ(h.state().FindOffset(Key("g", "T", 0)), QueueOffset{7});
 }
 
 // ---- Delay, send-back, levels -------------------------------------------------------------------

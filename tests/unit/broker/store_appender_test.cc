@@ -9,6 +9,7 @@ namespace {
 using dledger::BuildResult;
 using std::chrono::milliseconds;
 using testing::ElementsAre;
+using CommitFate = ReplicatedState::CommitFate;
 
 constexpr std::size_t kRoom = 8u << 20;
 
@@ -66,7 +67,7 @@ class AppenderTest : public testing::Test {
     ReplicatedState::CommandResult result;
     if (!payload_.empty()) {
       const auto command = DecodeStateCommand(ParsePayload(payload_).value().command).value();
-      result.offsets_accepted.assign(command.offsets.size(), true);
+      result.offsets.assign(command.offsets.size(), CommitFate::kStored);
       result.locks_accepted.assign(command.locks.size(), true);
     }
     appender_->OnApplied(index, term, result);
@@ -112,6 +113,66 @@ StateCommand DeleteTopic(const std::string& name) {
   StateCommand command;
   command.delete_topics.emplace_back(name);
   return command;
+}
+
+// ---- Behind a topic's deletion ------------------------------------------------------------------
+
+TEST_F(AppenderTest, AMessageBehindItsTopicsDeletionIsRefusedUntilTheTopicIsMadeAgain) {
+  Open(3);
+  const std::size_t in_front = Send("T", 0, "in front");
+  const std::size_t deletion = Submit(DeleteTopic("T"));
+  const std::size_t behind = Send("T", 0, "behind");
+  const std::size_t other = Send("U", 0, "other");
+  const std::size_t batch = Submit({}, {Draft("U", 0, "a"), Draft("T", 1, "b")});
+  const std::size_t again = Submit(PutTopic("T"));
+  const std::size_t next = Send("T", 0, "of the next T");
+  std::vector<std::vector<std::string>> entries;
+  while (Build() == BuildResult::kBuilt) {
+    entries.push_back(Bodies());
+    Apply(index_ - 1, term_);
+  }
+  EXPECT_THAT(entries, ElementsAre(ElementsAre("in front"), ElementsAre(), ElementsAre("other"),
+                                   ElementsAre(), ElementsAre("of the next T")));
+  EXPECT_EQ(code(in_front), StatusCode::kOk);
+  EXPECT_EQ(code(deletion), StatusCode::kOk);
+  EXPECT_EQ(code(behind), StatusCode::kNotFound);
+  EXPECT_EQ(code(batch), StatusCode::kNotFound) << "whole or not at all";
+  EXPECT_EQ(code(other), StatusCode::kOk);
+  EXPECT_EQ(code(again), StatusCode::kOk);
+  EXPECT_EQ(outcomes_[next]->messages.at(0).queue_offset, QueueOffset{0});
+}
+
+TEST_F(AppenderTest, AProposalThatMakesItsTopicItselfIsTakenBehindTheDeletion) {
+  Open(3);
+  Submit(DeleteTopic("T"));
+  ASSERT_EQ(Build(), BuildResult::kBuilt);
+  const std::size_t both = Submit(PutTopic("T"), {Draft("T", 0, "first")});
+  ASSERT_EQ(Build(), BuildResult::kBuilt);
+  EXPECT_THAT(Bodies(), ElementsAre("first"));
+  EXPECT_FALSE(answered(both));
+}
+
+TEST_F(AppenderTest, ADeletionIsForgottenWhenNoSenderCanBeThatLateAndByTheNextTerm) {
+  Open(3);
+  Submit(DeleteTopic("T"));
+  ASSERT_EQ(Build(), BuildResult::kBuilt);
+  clock_.Advance(milliseconds(120000));  // not applied: it counts however long that takes
+  std::size_t late = Send("T", 0, "late");
+  EXPECT_EQ(Build(), BuildResult::kNothing);
+  EXPECT_EQ(code(late), StatusCode::kNotFound);
+  Apply(index_ - 1, term_);
+  late = Send("T", 0, "late");
+  EXPECT_EQ(Build(), BuildResult::kNothing);
+  clock_.Advance(milliseconds(61000));
+  Send("T", 0, "a state without topics takes it");
+  EXPECT_EQ(Build(), BuildResult::kBuilt);
+
+  Submit(DeleteTopic("T"));
+  ASSERT_EQ(Build(), BuildResult::kBuilt);
+  appender_->CloseTerm();
+  Open(4);  // the deletion may never have been committed
+  Send("T", 0, "of term 4");
+  EXPECT_EQ(Build(), BuildResult::kBuilt);
 }
 
 // ---- What an entry holds ------------------------------------------------------------------------
@@ -185,14 +246,15 @@ TEST_F(AppenderTest, CompatibleCommandsShareAnEntryAndEachGetsItsOwnResult) {
   EXPECT_EQ(command.offsets[2].key.group, GroupName("b"));
   ASSERT_EQ(command.locks.size(), 2u);
   ReplicatedState::CommandResult result;
-  result.offsets_accepted = {true, false, true};
+  result.offsets = {CommitFate::kStored, CommitFate::kStale, CommitFate::kStored};
   result.locks_accepted = {false, true};
   appender_->OnApplied(LogIndex{10}, Term{1}, result);
-  EXPECT_THAT(outcomes_[one]->command.offsets_accepted, ElementsAre(true));
-  EXPECT_THAT(outcomes_[two]->command.offsets_accepted, ElementsAre(false, true));
+  EXPECT_THAT(outcomes_[one]->command.offsets, ElementsAre(CommitFate::kStored));
+  EXPECT_THAT(outcomes_[two]->command.offsets,
+              ElementsAre(CommitFate::kStale, CommitFate::kStored));
   EXPECT_THAT(outcomes_[two]->command.locks_accepted, ElementsAre(false));
   EXPECT_THAT(outcomes_[three]->command.locks_accepted, ElementsAre(true));
-  EXPECT_TRUE(outcomes_[three]->command.offsets_accepted.empty());
+  EXPECT_TRUE(outcomes_[three]->command.offsets.empty());
 }
 
 TEST_F(AppenderTest, ACommandThatCannotBeMergedGetsAnEntryOfItsOwn) {
@@ -203,7 +265,7 @@ TEST_F(AppenderTest, ACommandThatCannotBeMergedGetsAnEntryOfItsOwn) {
   StateCommand levels;
   levels.set_delay_levels = "1s";
   for (const StateCommand& own :
-       {PutTopic("T"), DeleteTopic("T"), put_group, delete_group, levels}) {
+       {PutTopic("T"), DeleteTopic("V"), put_group, delete_group, levels}) {
     Make({});
     Open(term_.value() + 1);
     Send("T", 0, "before");
@@ -235,7 +297,7 @@ TEST_F(AppenderTest, ADeletedTopicsQueuesBeginAgainAtZero) {
                                         {Queue("T", 7), QueueOffset{9}},
                                         {Queue("U", 0), QueueOffset{5}}});
   Submit(DeleteTopic("T"));
-  Submit({}, {Draft("T", 0, "x"), Draft("T", 7, "x"), Draft("U", 0, "x")});
+  Submit(PutTopic("T"), {Draft("T", 0, "x"), Draft("T", 7, "x"), Draft("U", 0, "x")});
   ASSERT_EQ(Build(), BuildResult::kBuilt);
   ASSERT_EQ(Build(), BuildResult::kBuilt);
   const auto records = RecordsOf(payload_);
@@ -488,7 +550,7 @@ TEST_F(AppenderTest, ExpiryTellsTheUnbuiltFromTheUnknown) {
   EXPECT_EQ(appender_->waiting(), 2u);
   Apply(LogIndex{10}, Term{1});  // the one that timed out is not answered again
   EXPECT_EQ(code(patient), StatusCode::kOk);
-  EXPECT_THAT(outcomes_[patient]->command.offsets_accepted, ElementsAre(true));
+  EXPECT_THAT(outcomes_[patient]->command.offsets, ElementsAre(CommitFate::kStored));
   clock_.Advance(milliseconds(100));
   appender_->ExpireWaiters();
   EXPECT_EQ(code(later), StatusCode::kUnavailable);

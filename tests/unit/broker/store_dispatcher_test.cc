@@ -123,6 +123,27 @@ TEST_F(DispatcherTest, TopicsChangedAlsoWhenOnlyGroupsDo) {
   EXPECT_TRUE(dispatcher_.Apply(*Entry(Payload(remove, {})))->topics_changed);
 }
 
+// A peer that takes another's state while it runs (its own had no levels, or others).
+TEST_F(DispatcherTest, DueTimesAreByTheLevelsOfTheStateThatIsInForce) {
+  const std::string schedule(kScheduleTopic);
+  const auto due_in_ms = [&](std::int64_t offset) {
+    const auto units = queues_->ReadNow(Queue(schedule, 2), QueueOffset{offset}, 1);
+    return units->at(0).tag_code - 1700000000000;
+  };
+  ASSERT_TRUE(dispatcher_.Apply(*Entry(Payload({}, {Draft(schedule, 2, "before")}))).ok());
+  EXPECT_EQ(due_in_ms(0), 10000) << "level 3 of the default";
+
+  StateHarness other;
+  StateCommand levels;
+  levels.set_delay_levels = "1s 0s 1h";
+  other.Apply(levels);
+  ASSERT_TRUE(other.Flush().ok());
+  const auto image = other.Records();
+  ASSERT_TRUE(state_.Install({image.begin(), image.end()}).ok());
+  ASSERT_TRUE(dispatcher_.Apply(*Entry(Payload({}, {Draft(schedule, 2, "behind")}))).ok());
+  EXPECT_EQ(due_in_ms(1), 3600000);
+}
+
 TEST_F(DispatcherTest, ReplayTouchesTheDerivedStoresOnly) {
   StateCommand command;
   command.put_topics.push_back(TopicOf("T"));
