@@ -24,6 +24,7 @@
 #include "broker/processor/info_processor.h"
 #include "broker/processor/lock_processor.h"
 #include "broker/processor/offset_processor.h"
+#include "broker/processor/plain_sends.h"
 #include "broker/processor/progress_processor.h"
 #include "broker/processor/pull_processor.h"
 #include "broker/processor/query_processor.h"
@@ -147,6 +148,7 @@ struct Broker::Parts {
   std::unique_ptr<ReplicationProcessor> replication_processor;
   std::unique_ptr<SendBackProcessor> send_back_processor;
   std::unique_ptr<SendProcessor> send_processor;
+  std::unique_ptr<PlainSends> plain_sends;
   std::unique_ptr<StatsProcessor> stats_processor;
   std::unique_ptr<TopicProcessor> topic_processor;
   std::unique_ptr<remoting::Server> server;
@@ -291,6 +293,7 @@ void Broker::Parts::MakeProcessors() {
   make(&send_processor);
   make(&stats_processor, *context->stats);
   make(&topic_processor);
+  plain_sends = std::make_unique<PlainSends>(*context, *dispatcher);
 }
 
 Status Broker::Parts::Listen() {
@@ -307,7 +310,13 @@ Status Broker::Parts::Listen() {
     OnRequest(connection, std::move(command));
   };
   handler.before_requests = [this] { store->appender().BeginGather(); };
-  handler.after_requests = [this] { store->appender().EndGather(); };
+  handler.on_frame = [this](const remoting::ConnectionPtr& connection, std::string_view frame) {
+    return plain_sends->Take(connection, frame);
+  };
+  handler.after_requests = [this] {
+    plain_sends->Flush();
+    store->appender().EndGather();
+  };
   handler.on_closed = [this](const remoting::ConnectionPtr& connection) { OnClosed(connection); };
   server = remoting::CreateServer(std::move(o), std::move(handler));
   const Status started = server->Start();

@@ -352,6 +352,7 @@ BuildContext LogDriver::ContextAt(const LogTail& tail) {
   context.payload_position = tail.position + static_cast<std::int64_t>(kEntryHeaderBytes);
   context.at_segment_start = tail.position == tail.segment_base;
   context.store_time_ms = LogTimeMs();
+  context.head_bytes = kEntryHeaderBytes;
   std::size_t rest = kMaxEntryBytes;
   if (!context.at_segment_start) {
     const std::int64_t left =
@@ -366,22 +367,22 @@ BuildContext LogDriver::ContextAt(const LogTail& tail) {
 bool LogDriver::BuildOne() {
   LogTail tail = tail_;
   BuildContext context = ContextAt(tail);
-  std::string payload;
+  std::string bytes(context.head_bytes, '\0');
   BuildResult result = BuildResult::kDoesNotFit;
-  if (context.room_bytes > 0) result = application_->Build(context, &payload);
+  if (context.room_bytes > 0) result = application_->Build(context, &bytes);
   if (result == BuildResult::kDoesNotFit && !context.at_segment_start) {
     RollIfNeeded(options_.segment_bytes, options_.segment_bytes, &tail);
     context = ContextAt(tail);
-    payload.clear();
-    result = application_->Build(context, &payload);
+    bytes.resize(context.head_bytes);
+    result = application_->Build(context, &bytes);
   }
   CHECK(result != BuildResult::kDoesNotFit)
       << "an entry may have " << context.room_bytes << " bytes, the application wants more";
   if (result == BuildResult::kNothing) return false;
-  CHECK_LE(payload.size(), context.room_bytes);
+  CHECK_LE(bytes.size() - context.head_bytes, context.room_bytes);
   tail_ = tail;
-  EntryRef entry =
-      MakeEntry(context.term, EntryType::kBatch, context.store_time_ms, std::move(payload), &tail_);
+  EntryRef entry = MakeEntryFrom(context.term, EntryType::kBatch, context.store_time_ms,
+                                 std::move(bytes), &tail_);
   CHECK_EQ(entry->payload_position(), context.payload_position);
   Step(Propose{std::move(entry)});
   return true;

@@ -92,6 +92,9 @@ class LogDriver {
   void OnLoaded(Loaded loaded);
   void OnTailLoaded(EntryRef last);  // null: could not be read
   void OnApplied(LogIndex applied);
+  // Somebody waits for the applied index to grow beyond applied().
+  bool waits_for_apply() const { return (is_leader() && !info_.ready) || reads_.waits_for_apply(); }
+  LogIndex applied() const { return applied_; }
   void OnSnapshotSent(const SnapshotSent& sent);
   // A whole and checked snapshot waits. Stored as a reset, or refused.
   void OnSnapshotReady(const SnapshotHead& head);

@@ -39,6 +39,7 @@ struct BuildContext {
                                // largest payload allowed
   bool at_segment_start = false;
   std::int64_t store_time_ms = 0;  // log time
+  std::size_t head_bytes = 0;      // the first ones of what Build appends to: the node's own
 };
 enum class BuildResult {
   kNothing,     // nothing waits
@@ -68,9 +69,9 @@ class Application {
  public:
   virtual ~Application() = default;
 
-  // Log thread, only while ready. Fill `payload` (given empty) with what waits, at most room_bytes
-  // and about 1 MiB.
-  virtual BuildResult Build(const BuildContext& context, std::string* payload) = 0;
+  // Log thread, only while ready. Append what waits to `entry` (which holds head_bytes already), at
+  // most room_bytes and about 1 MiB.
+  virtual BuildResult Build(const BuildContext& context, std::string* entry) = 0;
   // Log thread. Every change of LeaderInfo. With ready = true: everything before is applied and no
   // own entry is in flight.
   virtual void OnLeaderChange(const LeaderInfo& info) = 0;
@@ -178,6 +179,9 @@ class Node {
   virtual void ChangeMembership(MembershipOp op, PeerAddress peer,
                                 std::chrono::milliseconds timeout,
                                 std::function<void(Status)> done) = 0;
+  // status().begin_position and end_position, cheaply.
+  virtual PhysicalOffset begin_position() const = 0;
+  virtual PhysicalOffset end_position() const = 0;
   virtual std::int64_t LogTimeMs() const = 0;  // a tick old: never ahead of the next entry's
 
   // Entries by a position inside them. Cached: memory only, any thread, null when absent.

@@ -106,6 +106,14 @@ void NodeShell::Post(Task task) {
 
 void NodeShell::EndTurn() {
   driver_.EndTurn();
+  while (driver_.waits_for_apply()) {
+    // Whichever of the two exchanges comes second sees what the other thread did before its own.
+    is_apply_watched_.exchange(true);
+    const LogIndex applied = apply_.applied();
+    if (applied <= driver_.applied()) break;
+    driver_.OnApplied(applied);
+    driver_.EndTurn();
+  }
   disk_.Push(&turn_ops_);
   if (transport_ != nullptr) transport_->Flush();
 }
@@ -155,11 +163,8 @@ BackgroundThread::Facts NodeShell::FactsForRetention(const Application& applicat
 }
 
 void NodeShell::OnAppliedMoved() {
-  if (is_applied_posted_.exchange(true)) return;
-  Post([this] {
-    is_applied_posted_ = false;
-    driver_.OnApplied(apply_.applied());
-  });
+  if (!is_apply_watched_.exchange(false)) return;
+  Post([this] { driver_.OnApplied(apply_.applied()); });
 }
 
 // ---- Hands ----
@@ -405,6 +410,14 @@ void NodeShell::ChangeMembership(MembershipOp op, PeerAddress peer,
   });
   if (fate == Fate::kClosed) change.done(Stopped());
   if (fate == Fate::kBusy) change.done(Status::Busy("too many membership changes wait"));
+}
+
+PhysicalOffset NodeShell::begin_position() const {
+  return log_->begin_position();
+}
+
+PhysicalOffset NodeShell::end_position() const {
+  return log_->end_position();
 }
 
 std::int64_t NodeShell::LogTimeMs() const {

@@ -46,6 +46,8 @@ class NodeShell final : public Node, private Hands, private PeerEvents {
                           std::function<void(Status)> done) override;
   void ChangeMembership(MembershipOp op, PeerAddress peer, std::chrono::milliseconds timeout,
                         std::function<void(Status)> done) override;
+  PhysicalOffset begin_position() const override;
+  PhysicalOffset end_position() const override;
   std::int64_t LogTimeMs() const override;
   EntryRef CachedAt(PhysicalOffset inside) const override;
   void LoadAt(PhysicalOffset inside, std::function<void(Result<EntryRef>)> done) override;
@@ -140,9 +142,9 @@ class NodeShell final : public Node, private Hands, private PeerEvents {
 
   Inbox inbox_;
   std::atomic<bool> is_wake_posted_{false};
-  std::atomic<bool> is_applied_posted_{false};
-  std::atomic<std::int64_t> log_time_ms_{0};  // at the last tick
-  std::atomic<std::uint64_t> settled_{0};     // LogDriver::settled_index, as of the last tick
+  std::atomic<bool> is_apply_watched_{false};  // the log thread wants to hear of it
+  std::atomic<std::int64_t> log_time_ms_{0};   // at the last tick
+  std::atomic<std::uint64_t> settled_{0};      // LogDriver::settled_index, as of the last tick
   std::atomic<bool> is_started_{false};
   std::atomic<bool> is_stopped_{false};
 

@@ -29,6 +29,7 @@ struct PendingRead {
 class ReadQueue {
  public:
   void Add(PendingRead read);
+  bool waits_for_apply() const { return !confirmed_.empty(); }
   bool wants_round() const { return !fresh_.empty() && rounds_.size() < kRoundsMax; }
   // All that wait go into one round; returns its context.
   std::uint64_t StartRound();

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <asio/co_spawn.hpp>
 #include <asio/post.hpp>
+#include <span>
 #include <utility>
 
 #include "common/log_rate_limiter.h"
@@ -16,8 +17,6 @@
 namespace triad::remoting {
 
 namespace {
-
-constexpr int kReadRoundsMax = 4;  // of the thread's read buffer, before others get their turn
 
 LogRateLimiter bad_input_lines(std::chrono::seconds(5));
 
@@ -81,6 +80,10 @@ void AsioConnection::StartLoops() {
   WatchPeer(socket_.native_handle());
   last_traffic_ = MonoNow();
   CheckBefore(last_traffic_ + limits_->idle_timeout);
+  {
+    std::lock_guard hold(mutex_);
+    direct_fd_ = socket_.native_handle();
+  }
   asio::co_spawn(thread_->io(), WriteLoop(shared_from_this()), CrashOnException{"write loop"});
   asio::co_spawn(thread_->io(), ReadLoop(shared_from_this()), CrashOnException{"read loop"});
 }
@@ -104,16 +107,23 @@ void AsioConnection::Shut(Status why) {
   const auto self = shared_from_this();
   std::vector<CallDone> calls;
   Batch dropped;
+  bool is_sending = false;
   {
     std::lock_guard hold(mutex_);
     open_ = false;
+    is_sending = is_sending_;
     why_closed_ = why;
     calls = calls_.TakeAll();
     std::swap(dropped, queued_);
   }
   closed_.store(true, std::memory_order_release);
   asio::error_code ignored;
-  socket_.close(ignored);
+  if (is_sending) {  // on another thread, which lets it be closed
+    socket_.cancel(ignored);
+    socket_.shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
+  } else {
+    socket_.close(ignored);
+  }
   timer_.cancel();
   wakeup_.cancel();
   resume_.cancel();
@@ -125,6 +135,7 @@ void AsioConnection::Shut(Status why) {
 void AsioConnection::Drain() {
   if (closed() || draining_) return;
   draining_ = true;
+  TakeAnswered(true);
   if (writer_waits_) wakeup_.cancel();
   if (paused_) resume_.cancel();
 }
@@ -140,37 +151,22 @@ IoAwaitable<void> AsioConnection::ReadLoop(std::shared_ptr<AsioConnection> self)
       co_await self->resume_.async_wait(kIoToken);
       continue;
     }
+    const std::span<char> room = self->decoder_.Room();
     auto [error, bytes] =
-        co_await self->socket_.async_read_some(asio::buffer(self->read_buffer_), kIoToken);
+        co_await self->socket_.async_read_some(asio::buffer(room.data(), room.size()), kIoToken);
     if (error) {
       self->Shut(Status::Unavailable("the connection to " + self->remote_address_ +
                                      " ended before the answer: " + error.message()));
       break;
     }
-    self->ReadMore(bytes);
+    self->NoteBytes(bytes);
   }
 }
 
-void AsioConnection::ReadMore(std::size_t first_bytes) {
+void AsioConnection::NoteBytes(std::size_t bytes) {
   last_traffic_ = MonoNow();
   if (draining_) return;  // what comes now is for the next server
-  if (!saw_first_byte_) {
-    saw_first_byte_ = true;
-    if (read_buffer_[0] == 0x16) {
-      BadInput(Status::InvalidArgument("a TLS handshake; this port speaks plain text only"));
-      return;
-    }
-  }
-  decoder_.Append(std::string_view(read_buffer_.data(), first_bytes));
-  if (first_bytes < read_buffer_.size()) return;
-  auto& more = thread_->read_buffer();
-  for (int round = 0; round < kReadRoundsMax; ++round) {
-    asio::error_code error;
-    const std::size_t bytes = socket_.read_some(asio::buffer(more), error);
-    if (error) return;  // would_block; or the next read says it again
-    decoder_.Append(std::string_view(more.data(), bytes));
-    if (bytes < more.size()) return;
-  }
+  decoder_.Filled(bytes);
 }
 
 AsioConnection::Delivery AsioConnection::DeliverFrames() {
@@ -182,24 +178,45 @@ AsioConnection::Delivery AsioConnection::DeliverFrames() {
 
 AsioConnection::Delivery AsioConnection::DeliverEach() {
   while (!closed() && !draining_) {
+    if (inflight_ >= limits_->max_inflight_requests) TakeAnswered(true);
     if (inflight_ >= limits_->max_inflight_requests) {
       paused_ = true;
       partial_since_.reset();
       return Delivery::kPaused;
     }
-    Result<std::optional<Command>> next = decoder_.Next();
-    if (!next.ok()) {
-      BadInput(next.status());
+    const Result<std::optional<std::string_view>> frame = decoder_.Peek();
+    if (!frame.ok()) {
+      BadInput(frame.status());
       return Delivery::kClosed;
     }
-    if (!next->has_value()) {
+    if (!frame->has_value()) {
       NotePartialFrame();
       return Delivery::kNeedBytes;
     }
     partial_since_.reset();
-    Dispatch(std::move(**next));
+    if (hooks_->on_frame && TakenAsFrame(**frame)) {
+      decoder_.Drop(**frame);
+      continue;
+    }
+    Result<Command> command = DecodeFrame(**frame);
+    if (!command.ok()) {
+      BadInput(command.status());
+      return Delivery::kClosed;
+    }
+    decoder_.Drop(**frame);
+    Dispatch(std::move(*command));
   }
   return closed() ? Delivery::kClosed : Delivery::kNeedBytes;
+}
+
+bool AsioConnection::TakenAsFrame(std::string_view frame) {
+  ++inflight_;  // before the answer can come
+  if (!hooks_->on_frame(shared_from_this(), frame)) {
+    --inflight_;
+    return false;
+  }
+  if (adopted_) own_type_.store(TypeOfFrame(frame), std::memory_order_relaxed);
+  return true;
 }
 
 void AsioConnection::NotePartialFrame() {

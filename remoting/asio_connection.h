@@ -3,14 +3,15 @@
 // Shell: Asio; included by remoting's .cc files only.
 // Owner: its IoThread, on which the socket, the decoder, the loops and every callback live. The
 // output queue and the table of calls are shared with all threads under one leaf mutex: a sender
-// appends and wakes the write loop at most once per wake-up; all that has gathered leaves in one
-// gather-write. Bodies of kBorrowBytes and more are moved, never copied.
+// appends, and when nobody is writing it takes the writer's role: on another thread it sends what
+// the socket takes at once (nobody has to be woken for an answer), on the io thread it wakes the
+// write loop, which sends all that has gathered in one gather-write. Bodies of kBorrowBytes and
+// more are moved, never copied.
 // Bounds: output bytes (the connection is closed: its peer does not read), unanswered requests
 // (reading pauses), own calls (kBusy), time without traffic, time a frame may stay incomplete.
 
 #pragma once
 
-#include <array>
 #include <asio/awaitable.hpp>
 #include <asio/basic_stream_socket.hpp>
 #include <asio/basic_waitable_timer.hpp>
@@ -60,9 +61,10 @@ struct ConnectionLimits {
 
 struct ConnectionHooks {
   std::function<void(const ConnectionPtr&, Command)> on_request;  // null: requests are dropped
-  std::function<void()> before_requests;                          // null: nobody asks
-  std::function<void()> after_requests;                           // null: nobody asks
-  std::function<void(const ConnectionPtr&)> on_closed;            // null: nobody asks
+  std::function<bool(const ConnectionPtr&, std::string_view)> on_frame;  // null: nobody looks
+  std::function<void()> before_requests;                                 // null: nobody asks
+  std::function<void()> after_requests;                                  // null: nobody asks
+  std::function<void(const ConnectionPtr&)> on_closed;                   // null: nobody asks
 };
 
 class AsioConnection final : public Connection,
@@ -82,6 +84,7 @@ class AsioConnection final : public Connection,
   void Connect();
 
   void Send(Command command) override;
+  void SendFrames(std::string frames, std::size_t count) override;
   void ForgetRequest() override;
   void Call(Command request, std::chrono::milliseconds timeout, CallDone done) override;
   // Like Send for an own request; `done` (may be null) on the io thread.
@@ -109,6 +112,14 @@ class AsioConnection final : public Connection,
     std::size_t bytes = 0;
     std::size_t responses = 0;
     bool tail_is_body = false;  // the last chunk is a moved body: append to a new one
+
+    void Clear() {  // keeps the memory
+      chunks.clear();
+      done.clear();
+      bytes = 0;
+      responses = 0;
+      tail_is_body = false;
+    }
   };
 
   static IoAwaitable<void> ReadLoop(std::shared_ptr<AsioConnection> self);
@@ -120,14 +131,20 @@ class AsioConnection final : public Connection,
 
   // Output; with mutex_ held.
   Status AppendLocked(Command* command);
-  // Whether the caller must wake the write loop, after it let the mutex go.
+  Status CheckRoomLocked(std::size_t bytes) const;
+  std::string& TailChunkLocked();
+  // Whether the caller has the writer's role now: it goes on with GoOn, after it let the mutex go.
   bool ClaimWakeLocked();
+  void GoOn();
+  void SendNow();
   void WakeWriter();
   void CloseSlowReader();
   void Refuse(Status why, CallDone done);
   std::optional<bool> TakeBatch();  // false: nothing to send; nullopt: closed
   void BatchSent();
   void NoteAnswered(std::size_t requests);
+  void TakeAnswered(bool watch);
+  void OnAnsweredElsewhere();
   void EndSending();
   static void FailBatch(Batch* batch, const Status& why);
 
@@ -135,7 +152,8 @@ class AsioConnection final : public Connection,
   void StartLoops();
   Delivery DeliverFrames();
   Delivery DeliverEach();
-  void ReadMore(std::size_t first_bytes);
+  void NoteBytes(std::size_t bytes);
+  bool TakenAsFrame(std::string_view frame);
   void Dispatch(Command command);
   void BadInput(const Status& why);
   void NotePartialFrame();
@@ -160,7 +178,11 @@ class AsioConnection final : public Connection,
   Status why_closed_;
   Batch queued_;
   std::size_t output_bytes_ = 0;  // queued and being written
-  bool writer_busy_ = false;      // awake or being woken: it looks at the queue again by itself
+  bool writer_busy_ = false;      // somebody has the writer's role: the queue is looked at again
+  bool is_sending_ = false;       // and it is not the write loop: the descriptor stays open
+  int direct_fd_ = -1;            // for SendNow; -1: not connected yet
+  std::size_t answered_elsewhere_ = 0;  // by SendNow; `inflight_` does not know yet
+  bool watches_answers_ = false;        // the io thread wants to hear of them
   CallTable calls_;
   TimePoint next_check_ = TimePoint::max();  // when the timer fires at the latest
 
@@ -170,8 +192,8 @@ class AsioConnection final : public Connection,
   IoTimer wakeup_;  // cancelled to wake the write loop
   IoTimer resume_;  // cancelled to let a paused read loop go on
   FrameDecoder decoder_;
-  std::array<char, 4096> read_buffer_;
-  Batch writing_;
+  Batch writing_;                    // of whoever has the writer's role
+  std::size_t sent_of_writing_ = 0;  // the rest is the write loop's
   std::vector<asio::const_buffer> gather_;
   std::size_t inflight_ = 0;
   bool adopted_ = false;
@@ -180,7 +202,6 @@ class AsioConnection final : public Connection,
   bool writer_waits_ = false;
   bool draining_ = false;
   bool send_ended_ = false;
-  bool saw_first_byte_ = false;
   TimePoint connect_deadline_{};
   TimePoint last_traffic_{};
   std::optional<TimePoint> partial_since_;

@@ -1,8 +1,11 @@
 // AsioConnection, the way out: queueing, the write loop, calls.
 
 #include <glog/logging.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 
 #include <algorithm>
+#include <array>
 #include <asio/post.hpp>
 #include <asio/write.hpp>
 #include <cstdint>
@@ -28,6 +31,22 @@ SerializeType EncodingOf(const Command& request, SerializeType wanted) {
   const bool fits = request.code >= std::numeric_limits<std::int16_t>::min() &&
                     request.code <= std::numeric_limits<std::int16_t>::max();
   return fits ? wanted : SerializeType::kJson;
+}
+
+// As much as the socket takes now, at most kPiecesMax chunks. 0 also for an error: whoever tries
+// again gets it.
+std::size_t SendSome(int fd, std::span<const std::string> chunks) {
+  constexpr std::size_t kPiecesMax = 64;
+  std::array<iovec, kPiecesMax> pieces;
+  const std::size_t count = std::min(chunks.size(), kPiecesMax);
+  for (std::size_t i = 0; i < count; ++i) {
+    pieces[i] = {const_cast<char*>(chunks[i].data()), chunks[i].size()};
+  }
+  msghdr message{};
+  message.msg_iov = pieces.data();
+  message.msg_iovlen = count;
+  const ssize_t sent = ::sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  return sent < 0 ? 0 : static_cast<std::size_t>(sent);
 }
 
 }  // namespace
@@ -58,7 +77,7 @@ void AsioConnection::Send(Command command) {
     wake = !overflow && ClaimWakeLocked();
   }
   if (overflow) CloseSlowReader();
-  if (wake) WakeWriter();
+  if (wake) GoOn();
 }
 
 void AsioConnection::SendOneway(Command request, std::function<void(Status)> done) {
@@ -79,7 +98,7 @@ void AsioConnection::SendOneway(Command request, std::function<void(Status)> don
       wake = ClaimWakeLocked();
     }
   }
-  if (wake) WakeWriter();
+  if (wake) GoOn();
   if (refused.ok()) return;
   if (refused.code() == StatusCode::kBusy) CloseSlowReader();
   if (!done) return;
@@ -112,7 +131,7 @@ void AsioConnection::Call(Command request, std::chrono::milliseconds timeout, Ca
       if (arm) next_check_ = deadline;
     }
   }
-  if (wake) WakeWriter();
+  if (wake) GoOn();
   if (arm) asio::post(thread_->io(), [self = shared_from_this()] { self->ArmTimer(); });
   if (!refused.ok()) Refuse(std::move(refused), std::move(done));
 }
@@ -121,17 +140,25 @@ void AsioConnection::Refuse(Status why, CallDone done) {
   if (!thread_->Post([why, done] { done(Result<Command>(why)); })) done(std::move(why));
 }
 
-Status AsioConnection::AppendLocked(Command* command) {
-  const std::size_t body_bytes = command->body.size();
-  if (output_bytes_ > 0 && output_bytes_ + body_bytes > limits_->max_output_bytes) {
-    return Status::Busy(remote_address_ + " does not read: its output buffer is full");
-  }
+Status AsioConnection::CheckRoomLocked(std::size_t bytes) const {
+  if (output_bytes_ == 0 || output_bytes_ + bytes <= limits_->max_output_bytes) return {};
+  return Status::Busy(remote_address_ + " does not read: its output buffer is full");
+}
+
+// Where small pieces are gathered.
+std::string& AsioConnection::TailChunkLocked() {
   std::vector<std::string>& chunks = queued_.chunks;
   if (chunks.empty() || queued_.tail_is_body || chunks.back().size() >= kChunkBytes) {
     chunks.emplace_back();
     queued_.tail_is_body = false;
   }
-  std::string& tail = chunks.back();
+  return chunks.back();
+}
+
+Status AsioConnection::AppendLocked(Command* command) {
+  const std::size_t body_bytes = command->body.size();
+  TRIAD_RETURN_IF_ERROR(CheckRoomLocked(body_bytes));
+  std::string& tail = TailChunkLocked();
   const std::size_t before = tail.size();
   Status encoded = EncodeFrameHead(*command, body_bytes, &tail);
   if (!encoded.ok()) {
@@ -140,7 +167,7 @@ Status AsioConnection::AppendLocked(Command* command) {
   }
   std::size_t added = tail.size() - before + body_bytes;
   if (body_bytes >= kBorrowBytes) {
-    chunks.push_back(std::move(command->body));
+    queued_.chunks.push_back(std::move(command->body));
     queued_.tail_is_body = true;
   } else {
     tail.append(command->body);
@@ -148,6 +175,31 @@ Status AsioConnection::AppendLocked(Command* command) {
   queued_.bytes += added;
   output_bytes_ += added;
   return Status::Ok();
+}
+
+void AsioConnection::SendFrames(std::string frames, std::size_t count) {
+  const std::size_t bytes = frames.size();
+  bool wake = false;
+  bool overflow = false;
+  {
+    std::lock_guard hold(mutex_);
+    if (!open_) return;
+    overflow = !CheckRoomLocked(bytes).ok();
+    if (!overflow) {
+      if (bytes >= kBorrowBytes) {
+        queued_.chunks.push_back(std::move(frames));
+        queued_.tail_is_body = true;
+      } else {
+        TailChunkLocked().append(frames);
+      }
+      queued_.bytes += bytes;
+      output_bytes_ += bytes;
+      queued_.responses += count;
+      wake = ClaimWakeLocked();
+    }
+  }
+  if (overflow) CloseSlowReader();
+  if (wake) GoOn();
 }
 
 bool AsioConnection::ClaimWakeLocked() {
@@ -171,16 +223,79 @@ void AsioConnection::CloseSlowReader() {
   Close();
 }
 
+void AsioConnection::GoOn() {
+  if (thread_->IsCurrent()) {
+    WakeWriter();
+  } else {
+    SendNow();
+  }
+}
+
+// Never blocks. What the socket does not take is left to the write loop, errors too.
+void AsioConnection::SendNow() {
+  int fd = -1;
+  {
+    std::lock_guard hold(mutex_);
+    if (open_ && direct_fd_ >= 0 && queued_.done.empty()) {
+      fd = direct_fd_;
+      is_sending_ = true;
+      std::swap(queued_, writing_);
+    }
+  }
+  if (fd < 0) {
+    WakeWriter();
+    return;
+  }
+  const std::size_t sent = SendSome(fd, writing_.chunks);
+  bool was_closed = false;
+  bool is_more = true;
+  bool is_watched = false;
+  {
+    std::lock_guard hold(mutex_);
+    is_sending_ = false;
+    was_closed = !open_;
+    if (sent == writing_.bytes) {
+      output_bytes_ -= writing_.bytes;
+      answered_elsewhere_ += writing_.responses;
+      writing_.Clear();
+      is_watched = watches_answers_;
+      is_more = queued_.bytes > 0;
+      writer_busy_ = is_more;
+    } else {
+      sent_of_writing_ = sent;
+    }
+  }
+  if (was_closed) {
+    Post([self = shared_from_this()] {
+      asio::error_code ignored;
+      self->socket_.close(ignored);
+    });
+  } else if (is_more) {
+    WakeWriter();
+  }
+  if (is_watched) Post([self = shared_from_this()] { self->OnAnsweredElsewhere(); });
+}
+
 std::optional<bool> AsioConnection::TakeBatch() {
   if (closed()) return std::nullopt;
   std::lock_guard hold(mutex_);
-  if (queued_.bytes == 0) {
-    writer_busy_ = false;
-    return false;
+  if (is_sending_) return false;  // it wakes this loop when something is left
+  if (writing_.bytes == 0) {
+    if (queued_.bytes == 0) {
+      writer_busy_ = false;
+      return false;
+    }
+    std::swap(queued_, writing_);
   }
-  std::swap(queued_, writing_);
   gather_.clear();
-  for (const std::string& chunk : writing_.chunks) gather_.emplace_back(chunk.data(), chunk.size());
+  std::size_t skip = std::exchange(sent_of_writing_, 0);
+  for (const std::string& chunk : writing_.chunks) {
+    const std::size_t skipped = std::min(skip, chunk.size());
+    skip -= skipped;
+    if (skipped < chunk.size()) {
+      gather_.emplace_back(chunk.data() + skipped, chunk.size() - skipped);
+    }
+  }
   return true;
 }
 
@@ -193,10 +308,7 @@ void AsioConnection::BatchSent() {
   NoteAnswered(writing_.responses);
   std::vector<std::function<void(Status)>> done;
   done.swap(writing_.done);
-  writing_.chunks.clear();
-  writing_.bytes = 0;
-  writing_.responses = 0;
-  writing_.tail_is_body = false;
+  writing_.Clear();
   for (auto& callback : done) callback(Status::Ok());
 }
 
@@ -205,6 +317,20 @@ void AsioConnection::NoteAnswered(std::size_t requests) {
   if (!paused_ || inflight_ >= limits_->max_inflight_requests) return;
   paused_ = false;
   resume_.cancel();
+}
+
+// What SendNow answered is taken off. `watch`: from now on OnAnsweredElsewhere follows each time.
+void AsioConnection::TakeAnswered(bool watch) {
+  std::lock_guard hold(mutex_);
+  inflight_ -= std::min(inflight_, std::exchange(answered_elsewhere_, 0));
+  watches_answers_ = watch;
+}
+
+void AsioConnection::OnAnsweredElsewhere() {
+  TakeAnswered(true);
+  NoteAnswered(0);
+  if (!paused_ && !draining_) TakeAnswered(false);
+  if (draining_ && writer_waits_) wakeup_.cancel();
 }
 
 void AsioConnection::ForgetRequest() {
@@ -230,6 +356,7 @@ void AsioConnection::EndSending() {
 IoAwaitable<void> AsioConnection::WriteLoop(std::shared_ptr<AsioConnection> self) {
   while (std::optional<bool> taken = self->TakeBatch()) {
     if (!*taken) {
+      if (self->draining_) self->TakeAnswered(true);
       if (self->draining_ && self->inflight_ == 0) self->EndSending();
       if (self->closed()) break;
       self->writer_waits_ = true;

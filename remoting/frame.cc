@@ -1,6 +1,7 @@
 #include "remoting/frame.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "common/byte_order.h"
 #include "remoting/header_codec.h"
@@ -8,10 +9,9 @@
 namespace triad::remoting {
 namespace {
 
-constexpr std::size_t kLengthBytes = 4;
-constexpr std::size_t kPrefixBytes = 8;            // total length, serialize type + header length
 constexpr std::size_t kMaxHeaderBytes = 0xFFFFFF;  // 24 bits
 constexpr std::size_t kKeptCapacity = 1u << 20;    // of an emptied buffer
+constexpr int kSmallReads = 64;                    // in a row: little comes here now
 
 Status BadFrame(std::string what) {
   return Status::InvalidArgument("bad frame: " + what);
@@ -64,32 +64,88 @@ Status DecodeChecked(std::string_view frame, Command* out) {
 
 }  // namespace
 
-void FrameDecoder::Append(std::string_view bytes) {
-  if (begin_ == buffer_.size()) {
-    buffer_.clear();
-    begin_ = 0;
-    if (buffer_.capacity() > kKeptCapacity) std::string().swap(buffer_);
-  } else if (begin_ > buffer_.size() / 2) {
-    // At least half is used up: what moves was paid for by what was consumed.
-    buffer_.erase(0, begin_);
-    begin_ = 0;
+std::span<char> FrameDecoder::Room() {
+  if (begin_ == end_) {
+    begin_ = end_ = 0;
+    const bool is_calm = small_reads_ >= kSmallReads && room_bytes_ > kFirstRoomBytes;
+    if (is_calm) room_bytes_ = kFirstRoomBytes;
+    if (is_calm || capacity_ > kKeptCapacity) {
+      buffer_.reset();
+      capacity_ = 0;
+    }
   }
-  buffer_.append(bytes);
+  // Less than wanted is good enough, unless it is next to nothing.
+  MakeRoom(std::max(room_bytes_ / 4, kFirstRoomBytes));
+  return {buffer_.get() + end_, capacity_ - end_};
+}
+
+void FrameDecoder::Filled(std::size_t bytes) {
+  small_reads_ = bytes < kFirstRoomBytes / 2 ? small_reads_ + 1 : 0;
+  end_ += bytes;
+  if (end_ == capacity_) room_bytes_ = std::min(room_bytes_ * 8, kFullRoomBytes);
+}
+
+void FrameDecoder::Append(std::string_view bytes) {
+  if (begin_ == end_) begin_ = end_ = 0;
+  MakeRoom(bytes.size());
+  std::memcpy(buffer_.get() + end_, bytes.data(), bytes.size());
+  end_ += bytes.size();
+}
+
+void FrameDecoder::MakeRoom(std::size_t bytes) {
+  if (capacity_ - end_ >= bytes && buffer_ != nullptr) return;
+  const std::size_t kept = end_ - begin_;
+  // At least half is used up: what moves was paid for by what was consumed.
+  if (begin_ >= kept && capacity_ - kept >= bytes && buffer_ != nullptr) {
+    std::memmove(buffer_.get(), buffer_.get() + begin_, kept);
+    begin_ = 0;
+    end_ = kept;
+    return;
+  }
+  // A large frame gets room for all of itself once a quarter of it has come.
+  std::size_t wanted = std::max(kept + bytes, std::max(2 * kept, room_bytes_));
+  if (kept >= kLengthBytes) {
+    const std::size_t total = LoadBe32(buffer_.get() + begin_) + kLengthBytes;
+    wanted = std::max(wanted, std::min(total, 4 * kept));
+  }
+  Grow(wanted);
+}
+
+// Moves what is kept into a new buffer.
+void FrameDecoder::Grow(std::size_t capacity) {
+  const std::size_t kept = end_ - begin_;
+  auto next = std::make_unique_for_overwrite<char[]>(capacity);
+  if (kept > 0) std::memcpy(next.get(), buffer_.get() + begin_, kept);
+  buffer_ = std::move(next);
+  capacity_ = capacity;
+  begin_ = 0;
+  end_ = kept;
+}
+
+Result<std::optional<std::string_view>> FrameDecoder::Peek() const {
+  using Frame = std::optional<std::string_view>;
+  const std::string_view waiting(buffer_.get() + begin_, end_ - begin_);
+  if (waiting.empty()) return Frame();
+  TRIAD_RETURN_IF_ERROR(CheckFirstByte(waiting.front()));
+  if (waiting.size() < kLengthBytes) return Frame();
+  const std::size_t total = LoadBe32(waiting.data());
+  TRIAD_RETURN_IF_ERROR(CheckTotal(total, max_frame_bytes_));
+  if (waiting.size() < kLengthBytes + total) return Frame();
+  return Frame(waiting.substr(0, kLengthBytes + total));
 }
 
 Result<std::optional<Command>> FrameDecoder::Next() {
-  const std::string_view waiting = std::string_view(buffer_).substr(begin_);
-  if (waiting.empty()) return std::optional<Command>();
-  TRIAD_RETURN_IF_ERROR(CheckFirstByte(waiting.front()));
-  if (waiting.size() < kLengthBytes) return std::optional<Command>();
-  const std::size_t total = LoadBe32(waiting.data());
-  TRIAD_RETURN_IF_ERROR(CheckTotal(total, max_frame_bytes_));
-  if (waiting.size() < kLengthBytes + total) return std::optional<Command>();
-
+  const Result<std::optional<std::string_view>> frame = Peek();
+  if (!frame.ok()) return frame.status();
+  if (!frame->has_value()) return std::optional<Command>();
   std::optional<Command> command(std::in_place);
-  TRIAD_RETURN_IF_ERROR(DecodeChecked(waiting.substr(0, kLengthBytes + total), &*command));
-  begin_ += kLengthBytes + total;
+  TRIAD_RETURN_IF_ERROR(DecodeChecked(**frame, &*command));
+  Drop(**frame);
   return command;
+}
+
+SerializeType TypeOfFrame(std::string_view frame) {
+  return static_cast<SerializeType>(frame[kLengthBytes]);
 }
 
 Result<Command> DecodeFrame(std::string_view frame) {

@@ -8,10 +8,7 @@
 
 namespace triad::remoting {
 
-IoThread::IoThread()
-    : io_(1),
-      work_(asio::make_work_guard(io_)),
-      read_buffer_(std::make_unique<std::array<char, 256 * 1024>>()) {}
+IoThread::IoThread() : io_(1), work_(asio::make_work_guard(io_)) {}
 
 IoThread::~IoThread() {
   CHECK(!thread_.joinable()) << "Stop first";

@@ -6,7 +6,6 @@
 
 #pragma once
 
-#include <array>
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
 #include <atomic>
@@ -35,13 +34,10 @@ class IoThread {
   bool Post(std::function<void()> task);
   bool IsCurrent() const;
   asio::io_context& io() { return io_; }
-  // Where connections read what is more than a few KiB; used between two suspensions only.
-  std::array<char, 256 * 1024>& read_buffer() { return *read_buffer_; }
 
  private:
   asio::io_context io_;
   asio::executor_work_guard<asio::io_context::executor_type> work_;
-  std::unique_ptr<std::array<char, 256 * 1024>> read_buffer_;
   std::mutex mutex_;  // leaf: no task slips in behind Stop's last look
   bool stopped_ = false;
   std::atomic<std::thread::id> thread_id_{};

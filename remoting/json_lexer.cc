@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 namespace triad::remoting {
 namespace {
@@ -63,7 +64,12 @@ std::size_t SequenceLength(std::string_view text, std::size_t at) {
 }  // namespace
 
 bool IsValidUtf8(std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
+  std::size_t at = 0;
+  for (std::uint64_t eight = 0; text.size() - at >= sizeof(eight); at += sizeof(eight)) {
+    std::memcpy(&eight, text.data() + at, sizeof(eight));
+    if ((eight & 0x8080808080808080u) != 0) break;
+  }
+  while (at < text.size()) {
     const std::size_t length = SequenceLength(text, at);
     if (length == 0) return false;
     at += length;

@@ -77,6 +77,7 @@ AsioServer::AsioServer(ServerOptions options, ServerHandler handler)
   limits_ = std::make_shared<const ConnectionLimits>(limits);
   ConnectionHooks hooks;
   hooks.on_request = handler_.on_request;
+  hooks.on_frame = handler_.on_frame;
   hooks.before_requests = handler_.before_requests;
   hooks.after_requests = handler_.after_requests;
   hooks.on_closed = [this](const ConnectionPtr& connection) { OnClosed(connection); };

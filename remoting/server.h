@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/status.h"
@@ -30,6 +31,9 @@ class Connection {
   // Queues a command (a response, or an own oneway request whose opaque is set here). Dropped when
   // closed. A response counts against the bounded in-flight requests until it is sent.
   virtual void Send(Command command) = 0;
+
+  // Queues whole frames: the answers to `count` requests, encoded by the caller.
+  virtual void SendFrames(std::string frames, std::size_t count) = 0;
 
   // One request of this connection gets no answer: it does not count as in flight any more.
   virtual void ForgetRequest() = 0;
@@ -66,6 +70,9 @@ struct ServerHandler {
   // Every request, in order of arrival per connection. Answer with
   // connection->Send(Command::ResponseTo(...)), at once or later.
   std::function<void(const ConnectionPtr&, Command)> on_request;
+  // Offered each whole frame first, as it came: true takes the request, which is answered by
+  // SendFrames, or by Send. May be null.
+  std::function<bool(const ConnectionPtr&, std::string_view frame)> on_frame;
   // Around the requests that one read brought, on the connection's thread: what they start may be
   // begun together. Both or none; may be null.
   std::function<void()> before_requests;

@@ -66,12 +66,17 @@ void Dispatcher::OnRequest(const remoting::ConnectionPtr& connection,
     OnForwarded(connection, std::move(command));
     return;
   }
+  OnRequestFrom(connection, std::move(command), clock_.MonoNow());
+}
+
+void Dispatcher::OnRequestFrom(const remoting::ConnectionPtr& connection, remoting::Command command,
+                               TimePoint arrived) const {
   Reply reply = ReplyOn(connection, command.is_oneway());
   auto request = std::make_shared<Request>();
   request->command = std::move(command);
   request->connection = connection;
   request->client_address = connection->remote_address();
-  request->arrived = clock_.MonoNow();
+  request->arrived = arrived;
   Dispatch(std::move(request), std::move(reply));
 }
 

@@ -33,6 +33,9 @@ class Dispatcher {
 
   // A request as it came from a socket.
   void OnRequest(const remoting::ConnectionPtr& connection, remoting::Command command) const;
+  // The same for one that came at `arrived`.
+  void OnRequestFrom(const remoting::ConnectionPtr& connection, remoting::Command command,
+                     TimePoint arrived) const;
   void Dispatch(RequestPtr request, Reply reply) const;
   std::vector<std::int32_t> codes() const;  // registered, ascending
 

@@ -418,6 +418,11 @@ void ForwardingGate::Route(RequestPtr request, Reply reply, Policy policy, Handl
   shared_->Come(item);
 }
 
+bool ForwardingGate::leads() const {
+  return shared_->ready.load(std::memory_order_acquire) &&
+         shared_->lanes_n.load(std::memory_order_relaxed) == 0;
+}
+
 std::size_t ForwardingGate::held() const {
   const std::lock_guard lock(shared_->mutex);
   return shared_->held;

@@ -38,6 +38,7 @@ class ForwardingGate : public LeaderGate {
   // Answers everything that is held (late); nothing is held from now on.
   void Stop();
 
+  bool leads() const override;
   void Route(RequestPtr request, Reply reply, Policy policy, Handler local) override;
 
   std::size_t held() const;

@@ -32,6 +32,8 @@ class LeaderGate {
     // for what changes nothing the second time; false for sends: they are answered 1.
     bool repeatable = false;
   };
+  // This peer is the ready leader: Route would run `local` at once.
+  virtual bool leads() const = 0;
   // Runs `local` when this peer is the ready leader, else forwards or holds.
   virtual void Route(RequestPtr request, Reply reply, Policy policy, Handler local) = 0;
 

@@ -110,7 +110,7 @@ void OffsetProcessor::AnswerWithoutStored(const RequestPtr& request, const Reply
 
 void OffsetProcessor::AnswerByDistance(const RequestPtr& request, const Reply& reply,
                                        const QueueUnit& first) {
-  const std::int64_t end = context_.store.node().status().end_position.value();
+  const std::int64_t end = context_.store.node().end_position().value();
   const std::int64_t limit = memory_bytes_ / 100 * context_.config.in_memory_percent;
   const bool in_memory = end - first.position.value() <= limit;
   reply(in_memory ? WithOffset(request->command, 0) : NotFound(request->command));

@@ -198,7 +198,7 @@ bool PullProcessor::IsOrderly(const Pull& pull) const {
 std::int64_t PullProcessor::SuggestBroker(const Pull& pull, PhysicalOffset position) const {
   if (!context_.config.slave_read || context_.memory_bytes == 0 || IsOrderly(pull)) return 0;
   const std::int64_t limit = context_.memory_bytes / 100 * context_.config.in_memory_percent;
-  const std::int64_t behind = context_.store.node().status().end_position - position;
+  const std::int64_t behind = context_.store.node().end_position() - position;
   if (behind <= limit) return 0;
   const auto group = context_.store.state().FindGroup(GroupName(pull.header.consumer_group));
   return (group ? *group : GroupConfig()).which_broker_when_consume_slowly;

@@ -199,7 +199,7 @@ void SendBackProcessor::Store(const SendBack& back, const MessageView& message) 
     return;
   }
   Refusal refusal = CheckMessageType(draft->sys_flag, ScanProperties(draft->properties));
-  if (!refusal) refusal = CheckSizes(context_.config, draft->body, draft->properties);
+  if (!refusal) refusal = CheckSizes(context_.config, draft->body, draft->properties.size());
   if (refusal) {
     Finish(back.key, refusal.code, refusal.remark);
     return;

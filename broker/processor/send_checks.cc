@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "broker/processor/response.h"
 #include "broker/store/dedup_tail.h"
 #include "remoting/codes.h"
 
@@ -25,13 +26,21 @@ Refusal CheckBatchItem(const BrokerConfig& config, const BatchItem& item,
                        const KnownProperties& known, std::string_view properties) {
   if (const Refusal type = CheckMessageType(0, known)) return type;
   if (!known.delay.empty()) return Illegal("a batch holds no delayed message");
-  return CheckSizes(config, item.body, properties);
+  return CheckSizes(config, item.body, properties.size());
 }
 
 }  // namespace
 
 remoting::Command RefusalResponse(const remoting::Command& request, const Refusal& refusal) {
   return remoting::Command::ResponseTo(request, refusal.code, refusal.remark);
+}
+
+remoting::Command SendFailure(const remoting::Command& request, const Status& status) {
+  remoting::Command response = ResponseOf(request, status);
+  // Too large for an entry of the log: the client's message is what is wrong.
+  if (status.code() == StatusCode::kInvalidArgument) response.code = remoting::kMessageIllegal;
+  if (status.code() == StatusCode::kNotFound) response.code = remoting::kTopicNotExist;
+  return response;
 }
 
 KnownProperties ScanProperties(std::string_view properties) {
@@ -64,14 +73,15 @@ Refusal CheckMessageType(std::int32_t sys_flag, const KnownProperties& known) {
   return {};
 }
 
-Refusal CheckSizes(const BrokerConfig& config, std::string_view body, std::string_view properties) {
+Refusal CheckSizes(const BrokerConfig& config, std::string_view body,
+                   std::size_t properties_bytes) {
   if (body.empty()) return Illegal("its body is empty");
   if (body.size() > static_cast<std::size_t>(config.max_message_bytes)) {
     return Illegal("its body has " + std::to_string(body.size()) + " bytes, the limit is " +
                    std::to_string(config.max_message_bytes) + " (maxMessageSize)");
   }
-  if (properties.size() > kPropertiesBytesMax) {
-    return Illegal("its properties have " + std::to_string(properties.size()) +
+  if (properties_bytes > kPropertiesBytesMax) {
+    return Illegal("its properties have " + std::to_string(properties_bytes) +
                    " bytes, the limit is " + std::to_string(kPropertiesBytesMax));
   }
   return {};
@@ -112,7 +122,7 @@ std::vector<MessageDraft> UnpackBatch(const BrokerConfig& config,
                                       std::string_view body, const HostPort& born_host,
                                       Refusal* refusal) {
   if (body.size() > static_cast<std::size_t>(config.max_message_bytes)) {
-    *refusal = CheckSizes(config, body, {});
+    *refusal = CheckSizes(config, body, 0);
     return {};
   }
   const auto items = ParseBatchBody(body);

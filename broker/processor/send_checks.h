@@ -5,6 +5,8 @@
 
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -25,6 +27,9 @@ struct Refusal {
   std::string remark;
   explicit operator bool() const { return code != 0; }
 };
+inline constexpr std::chrono::milliseconds kSendBudget{2500};
+// The answer to a send that was not stored, or not surely.
+remoting::Command SendFailure(const remoting::Command& request, const Status& status);
 remoting::Command RefusalResponse(const remoting::Command& request, const Refusal& refusal);
 
 inline constexpr std::size_t kPropertiesBytesMax = 32767;
@@ -45,7 +50,7 @@ KnownProperties ScanProperties(std::string_view properties);
 // Message types that do not exist here: they are never stored, on no path.
 Refusal CheckMessageType(std::int32_t sys_flag, const KnownProperties& known);
 // Body and properties as they would be stored.
-Refusal CheckSizes(const BrokerConfig& config, std::string_view body, std::string_view properties);
+Refusal CheckSizes(const BrokerConfig& config, std::string_view body, std::size_t properties_bytes);
 
 // MSG_REGION, TRACE_ON and CLUSTER; takes off POP_CK, REAL_TOPIC and REAL_QID (the broker's own
 // mark of a message that was parked: it would not be compared with others of its key). `known` is

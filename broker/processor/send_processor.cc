@@ -18,7 +18,6 @@
 namespace triad::broker {
 namespace {
 
-constexpr std::chrono::milliseconds kSendBudget{2500};
 constexpr std::chrono::milliseconds kRegisterBudget{1000};  // of a topic that a send created
 constexpr std::int32_t kPermInherit = 1;
 constexpr std::int32_t kUnitTopic = 1;
@@ -266,7 +265,7 @@ std::vector<MessageDraft> SendProcessor::Drafts(const TopicConfig& topic, Send* 
   }
   draft.body = command.body;
   if (!known.delay.empty()) ParkIfDelayed(DelayLevelCount(context_.store.state()), &draft);
-  *refusal = CheckSizes(context_.config, draft.body, draft.properties);
+  *refusal = CheckSizes(context_.config, draft.body, draft.properties.size());
   if (*refusal) return {};
   std::vector<MessageDraft> drafts;
   drafts.push_back(std::move(draft));
@@ -299,13 +298,7 @@ void SendProcessor::Answer(const Send& send, const AppendOutcome& outcome) const
   const remoting::Command& command = send.request->command;
   if (!outcome.status.ok()) {
     context_.counters.put_failed.fetch_add(1, std::memory_order_relaxed);
-    remoting::Command response = ResponseOf(command, outcome.status);
-    // Too large for an entry of the log: the client's message is what is wrong.
-    if (outcome.status.code() == StatusCode::kInvalidArgument) {
-      response.code = remoting::kMessageIllegal;
-    }
-    if (outcome.status.code() == StatusCode::kNotFound) response.code = remoting::kTopicNotExist;
-    send.reply(std::move(response));
+    send.reply(SendFailure(command, outcome.status));
     return;
   }
   if (send.is_retry_copy) NoteRetryCopy(send);

@@ -38,6 +38,7 @@ ReplicatedState::CommandResult ReplicatedState::Apply(const StateCommand& comman
   CHECK_GT(context.index, tables.applied.index);
   tables.PutTopics(command, context, &result);
   tables.DeleteTopics(command, context, &result);
+  if (!result.topics_changed.empty()) ++tables.topics_version;
   tables.PutGroups(command);
   tables.DeleteGroups(command);
   result.offsets.reserve(command.offsets.size());
@@ -306,6 +307,10 @@ std::int64_t ReplicatedState::log_time_ms() const {
 DataVersion ReplicatedState::data_version() const {
   const std::shared_lock hold(tables_->mutex);
   return tables_->applied.data_version;
+}
+
+std::uint64_t ReplicatedState::topics_version() const {
+  return tables_->topics_version.load();
 }
 
 std::optional<TopicConfig> ReplicatedState::FindTopic(const Topic& topic) const {

@@ -171,6 +171,8 @@ class ReplicatedState {
   PhysicalOffset applied_position() const;  // behind the last applied entry
   std::int64_t log_time_ms() const;         // of the last applied entry
   DataVersion data_version() const;
+  // Grows whenever FindTopic may answer something else than before.
+  std::uint64_t topics_version() const;
   std::optional<TopicConfig> FindTopic(const Topic& topic) const;
   std::vector<TopicConfig> Topics() const;  // sorted by name
   std::optional<GroupConfig> FindGroup(const GroupName& group) const;

@@ -234,6 +234,7 @@ Status ReplicatedState::Install(const std::vector<std::pair<std::string, std::st
   TRIAD_RETURN_IF_ERROR(tables_->store->Write(batch));
   const std::unique_lock hold(tables_->mutex);
   tables_->TakeContent(image.tables_.get());
+  ++tables_->topics_version;
   return Status::Ok();
 }
 

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <set>
@@ -44,7 +45,8 @@ struct ReplicatedState::Tables {
     std::unique_ptr<DedupTable> table;
   };
 
-  mutable std::shared_mutex mutex;  // a leaf: never held across IO or a callback
+  mutable std::shared_mutex mutex;               // a leaf: never held across IO or a callback
+  std::atomic<std::uint64_t> topics_version{1};  // of `topics`; changes with the mutex held
   std::map<Topic, TopicConfig> topics;
   std::map<GroupName, GroupConfig> groups;
   std::map<GroupName, std::map<TopicQueue, OffsetRecord>> offsets;

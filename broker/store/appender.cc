@@ -9,7 +9,7 @@ namespace {
 
 // Of this thread: between BeginGather and EndGather, and the submits since the last wake.
 thread_local bool is_gathering = false;
-thread_local int gathered = 0;
+thread_local std::size_t gathered = 0;
 
 // Only what StateCommand says may be concatenated shares an entry's command.
 bool IsExclusive(const StateCommand& command) {
@@ -55,11 +55,11 @@ Result<Appender::Shared::Pending> Appender::Shared::Encode(Proposal proposal,
   pending.slots.reserve(proposal.messages.size());
   StoredPlace open_place;
   open_place.store_host = store_host;
-  for (MessageDraft& draft : proposal.messages) {
+  for (const MessageDraft& draft : proposal.messages) {
     const std::size_t begin = pending.records.size();
     EncodeMessage(draft, open_place, &pending.records);
     pending.slots.push_back(
-        {pending.records.size() - begin, {std::move(draft.topic), draft.queue_id}});
+        {static_cast<std::uint32_t>(pending.records.size() - begin), draft.queue_id});
   }
   return pending;
 }
@@ -91,7 +91,30 @@ void Appender::Submit(Proposal proposal) {
   pending->done = std::move(done);
   Status taken = shared_->Take(&pending.value());
   if (!taken.ok()) return pending->done(Failure(std::move(taken)));
-  ++gathered;
+  NoteSubmitted(1);
+}
+
+void Appender::Submit(RecordBatch batch) {
+  CHECK(batch.done != nullptr);
+  Shared::Pending pending;
+  pending.records = std::move(batch.records);
+  pending.slots = std::move(batch.slots);
+  pending.deadline = batch.deadline;
+  pending.returns_records = true;
+  pending.requests = pending.slots.size();
+  pending.done = std::move(batch.done);
+  const std::size_t requests = pending.requests;
+  Status taken = shared_->Take(&pending);
+  if (!taken.ok()) {
+    AppendOutcome outcome = Failure(std::move(taken));
+    outcome.records = std::move(pending.records);
+    return pending.done(std::move(outcome));
+  }
+  NoteSubmitted(requests);
+}
+
+void Appender::NoteSubmitted(std::size_t requests) {
+  gathered += requests;
   if (!is_gathering || gathered >= kGatherMax) WakeForGathered();
 }
 
@@ -116,13 +139,14 @@ Status Appender::Shared::Take(Pending* pending) {
   if (pending->only_in != Term{} && pending->only_in != open_term) {
     return Status::NotLeader("the term it was made for is over");
   }
-  if (waiting.size() + unanswered >= options.max_waiting) {
+  if (waiting_requests + unanswered >= options.max_waiting) {
     return Status::Busy("append queue: " + std::to_string(options.max_waiting) + " are waiting");
   }
   if (waiting_bytes + bytes > options.max_waiting_bytes) {
     return Status::Busy("append queue: " + std::to_string(waiting_bytes) + " bytes are waiting");
   }
   waiting_bytes += bytes;
+  waiting_requests += pending->requests;
   earliest_deadline = std::min(earliest_deadline, pending->deadline);
   waiting.push_back(std::move(*pending));
   return Status::Ok();
@@ -130,7 +154,7 @@ Status Appender::Shared::Take(Pending* pending) {
 
 std::size_t Appender::waiting() const {
   const std::lock_guard hold(shared_->mutex);
-  return shared_->waiting.size() + shared_->unanswered;
+  return shared_->waiting_requests + shared_->unanswered;
 }
 
 // ---- log thread ---------------------------------------------------------------------------------
@@ -163,9 +187,11 @@ void Appender::CloseTerm() {
 void Appender::Shared::DropWaiting(const char* why, std::vector<Answer>* answers) {
   for (Pending& pending : waiting) {
     answers->push_back({std::move(pending.done), Failure(Status::NotLeader(why))});
+    if (pending.returns_records) answers->back().outcome.records = std::move(pending.records);
   }
   waiting.clear();
   waiting_bytes = 0;
+  waiting_requests = 0;
 }
 
 // ---- apply thread -------------------------------------------------------------------------------
@@ -203,9 +229,10 @@ std::vector<Appender::Shared::Answer> Appender::Shared::TakeFates(
         outcome.messages = std::move(waiter.messages);
       } else {
         outcome.status = Status::NotLeader("another leader's entry took its place in the log");
+        outcome.records = std::move(waiter.records);
       }
       if (waiter.done == nullptr) continue;
-      --unanswered;
+      unanswered -= waiter.requests;
       answers.push_back({std::move(waiter.done), std::move(outcome)});
     }
   }
@@ -222,7 +249,7 @@ void Appender::OnSkipped(LogIndex upto) {
       if (flight.index > upto) continue;
       for (Shared::Waiter& waiter : flight.waiters) {
         if (waiter.done == nullptr) continue;
-        --shared_->unanswered;
+        shared_->unanswered -= waiter.requests;
         AppendOutcome outcome = Failure(Status::TimedOut("this peer took over another's state"));
         outcome.term = flight.term;
         answers.push_back({std::move(waiter.done), std::move(outcome)});
@@ -249,6 +276,7 @@ void Appender::ExpireWaiters() {
         continue;
       }
       shared_->waiting_bytes -= pending.bytes();
+      shared_->waiting_requests -= pending.requests;
       answers.push_back(
           {std::move(pending.done),
            Failure(Status::Unavailable("its deadline passed before it was appended"))});
@@ -261,7 +289,7 @@ void Appender::ExpireWaiters() {
           earliest = std::min(earliest, waiter.deadline);
           continue;
         }
-        --shared_->unanswered;
+        shared_->unanswered -= waiter.requests;
         AppendOutcome outcome = Failure(Status::TimedOut("appended, but not committed in time"));
         outcome.term = flight.term;
         answers.push_back({std::exchange(waiter.done, nullptr), std::move(outcome)});

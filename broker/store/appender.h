@@ -41,6 +41,7 @@ struct AppendOutcome {
   Term term;
   std::vector<AppendedMessage> messages;  // in order
   ReplicatedState::CommandResult command;
+  std::string records;  // of a RecordBatch that was not appended, or not surely
 };
 // What the messages of a proposal are known by, in a topic with a rule (dedup_table.h).
 struct DedupKeys {
@@ -60,14 +61,28 @@ struct Proposal {
   std::function<void(AppendOutcome)> done;
 };
 
+// Messages of different requests that came together, as records whose places are open. They get
+// into one entry, as a proposal does, and share its fate.
+struct RecordBatch {
+  struct Slot {  // one record
+    std::uint32_t bytes = 0;
+    QueueId queue_id;
+  };
+  std::string records;  // back to back
+  std::vector<Slot> slots;
+  TimePoint deadline;
+  // As Proposal::done. Unless the outcome is OK it brings the records back.
+  std::function<void(AppendOutcome)> done;
+};
+
 struct AppenderOptions {
-  std::size_t max_waiting = 20000;            // not built plus without a fate
+  std::size_t max_waiting = 20000;            // requests, not built plus without a fate
   std::size_t max_waiting_bytes = 64u << 20;  // not built
   std::size_t max_entry_bytes = 1u << 20;
   HostPort store_host;
 };
 
-inline constexpr int kGatherMax = 64;
+inline constexpr std::size_t kGatherMax = 64;
 
 class Appender {
  public:
@@ -77,6 +92,7 @@ class Appender {
   // ---- any thread ----
   // Takes it, or calls done at once with kBusy / kNotLeader (while no leader term is open).
   void Submit(Proposal proposal);
+  void Submit(RecordBatch batch);
   void set_wake(std::function<void()> wake);     // called after a Submit; before the first one
   void set_state(const ReplicatedState* state);  // knows the applied keys; before the first Submit
   std::size_t waiting() const;                   // not built plus without a fate
@@ -109,6 +125,7 @@ class Appender {
  private:
   struct Shared;
   void WakeForGathered();
+  void NoteSubmitted(std::size_t requests);
 
   std::unique_ptr<Shared> shared_;
 };

@@ -31,7 +31,7 @@ AppendedMessage FirstOf(const DedupRecord& record) {
 }  // namespace
 
 dledger::BuildResult Appender::Build(const dledger::BuildContext& context, std::string* payload) {
-  CHECK(payload->empty());
+  CHECK_EQ(payload->size(), context.head_bytes);
   std::vector<Shared::Pending> picked;
   std::vector<Shared::Answer> refused;
   dledger::BuildResult result = dledger::BuildResult::kBuilt;
@@ -69,6 +69,7 @@ dledger::BuildResult Appender::Shared::Pick(const dledger::BuildContext& context
     Pending first = std::move(waiting.front());
     waiting.pop_front();
     waiting_bytes -= first.bytes();
+    waiting_requests -= first.requests;
     return first;
   };
   while (!waiting.empty()) {
@@ -104,15 +105,17 @@ dledger::BuildResult Appender::Shared::Pick(const dledger::BuildContext& context
                                         std::to_string(bytes) + " bytes exceed an entry's " +
                                         std::to_string(context.room_bytes)))});
   }
-  unanswered += picked->size();
+  for (const Pending& pending : *picked) unanswered += pending.requests;
   return picked->empty() ? dledger::BuildResult::kNothing : dledger::BuildResult::kBuilt;
 }
 
 // A topic's deletion is behind it in the log, its next creation is not: the message would be the
 // first one of that next topic.
 Status Appender::Shared::CheckTopics(const Pending& pending) const {
-  for (const Pending::Slot& slot : pending.slots) {
-    const Topic& topic = slot.queue.topic;
+  std::string_view records = pending.records;
+  for (const RecordBatch::Slot& slot : pending.slots) {
+    const Topic topic{std::string(TopicOfRecord(records))};
+    records.remove_prefix(slot.bytes);
     const auto& own = pending.put_topics;
     if (!deleted.contains(topic) || std::find(own.begin(), own.end(), topic) != own.end()) continue;
     return Status::NotFound("topic[" + topic.value() + "] was deleted a moment ago");
@@ -175,7 +178,8 @@ void Appender::Shared::Join(LogIndex open_index, Pending* pending,
     earliest_deadline = std::min(earliest_deadline, pending->deadline);
     flight->waiters.push_back({.done = std::move(pending->done),
                                .deadline = pending->deadline,
-                               .messages = std::move(messages)});
+                               .messages = std::move(messages),
+                               .records = {}});
     return;
   }
   --unanswered;
@@ -195,7 +199,7 @@ Appender::Shared::Flight Appender::Shared::Assemble(const dledger::BuildContext&
     record_bytes += pending.records.size();
     NoteTopics(context, pending);
   }
-  payload->reserve(PayloadBytes(command_bytes, record_bytes));
+  payload->reserve(context.head_bytes + PayloadBytes(command_bytes, record_bytes));
   AppendBe32(payload, static_cast<std::uint32_t>(command_bytes));
   for (const Pending& pending : picked) payload->append(pending.command);
   payload->resize(PadTo8(payload->size()));
@@ -207,10 +211,14 @@ Appender::Shared::Flight Appender::Shared::Assemble(const dledger::BuildContext&
                               .deadline = pending.deadline,
                               .messages = Place(context, pending, payload),
                               .offset_count = pending.offset_count,
-                              .lock_count = pending.lock_count});
+                              .lock_count = pending.lock_count,
+                              .requests = pending.requests,
+                              .records = {}});
+    if (pending.returns_records) flight.waiters.back().records = std::move(pending.records);
   }
   payload->resize(PadTo8(payload->size()));
-  CHECK_LE(payload->size(), PayloadBytes(command_bytes, record_bytes));  // less: duplicates
+  const std::size_t payload_bytes = payload->size() - context.head_bytes;
+  CHECK_LE(payload_bytes, PayloadBytes(command_bytes, record_bytes));  // less: duplicates
   return flight;
 }
 
@@ -222,7 +230,7 @@ std::vector<AppendedMessage> Appender::Shared::Place(const dledger::BuildContext
   messages.reserve(pending.slots.size());
   std::size_t at = payload->size();
   payload->append(pending.records);
-  for (const Pending::Slot& slot : pending.slots) {
+  for (const RecordBatch::Slot& slot : pending.slots) {
     messages.push_back(PlaceOne(context, slot, at, payload));
     at += slot.bytes;
   }
@@ -239,7 +247,7 @@ std::vector<AppendedMessage> Appender::Shared::PlaceKeyed(const dledger::BuildCo
   const std::string& topic = pending.dedup.topic.value();
   std::size_t record_at = 0;
   for (std::size_t i = 0; i < pending.slots.size(); ++i) {
-    const Pending::Slot& slot = pending.slots[i];
+    const RecordBatch::Slot& slot = pending.slots[i];
     const std::string& key = pending.dedup.keys[i];
     const std::size_t record = std::exchange(record_at, record_at + slot.bytes);
     if (!key.empty()) {
@@ -263,14 +271,19 @@ std::vector<AppendedMessage> Appender::Shared::PlaceKeyed(const dledger::BuildCo
 
 // The record at `at` of the payload gets its place.
 AppendedMessage Appender::Shared::PlaceOne(const dledger::BuildContext& context,
-                                           const Pending::Slot& slot, std::size_t at,
+                                           const RecordBatch::Slot& slot, std::size_t at,
                                            std::string* payload) {
-  const QueueRef ref{slot.queue.topic.value(), slot.queue.queue_id};
+  const std::string_view record(payload->data() + at, slot.bytes);
+  const QueueRef ref{TopicOfRecord(record), slot.queue_id};
   auto next = tail.find(ref);
-  if (next == tail.end()) next = tail.emplace(slot.queue, QueueOffset{0}).first;
+  if (next == tail.end()) {
+    TopicQueue queue{Topic(std::string(ref.topic)), ref.queue_id};
+    next = tail.emplace(std::move(queue), QueueOffset{0}).first;
+  }
   const AppendedMessage message{
       .queue_offset = next->second,
-      .physical_offset = context.payload_position + static_cast<std::int64_t>(at),
+      .physical_offset =
+          context.payload_position + static_cast<std::int64_t>(at - context.head_bytes),
       .store_time_ms = context.store_time_ms,
       .duplicate = false,
       .first_queue = {}};

@@ -22,13 +22,9 @@ struct Appender::Shared {
 
   // A proposal as it waits: encoded by its submitter, places still open.
   struct Pending {
-    struct Slot {  // one message in `records`
-      std::size_t bytes = 0;
-      TopicQueue queue;
-    };
     std::string command;
     std::string records;
-    std::vector<Slot> slots;
+    std::vector<RecordBatch::Slot> slots;
     DedupKeys dedup;
     std::vector<Topic> put_topics;
     std::vector<Topic> delete_topics;
@@ -37,6 +33,8 @@ struct Appender::Shared {
     bool exclusive = false;  // its command may not be merged with another one
     TimePoint deadline;
     Term only_in;  // 0: any
+    bool returns_records = false;
+    std::size_t requests = 1;  // it answers
     Done done;
 
     std::size_t bytes() const { return command.size() + records.size(); }
@@ -49,6 +47,8 @@ struct Appender::Shared {
     std::vector<AppendedMessage> messages;
     std::size_t offset_count = 0;
     std::size_t lock_count = 0;
+    std::size_t requests = 1;
+    std::string records;  // to be returned
   };
   struct Flight {
     LogIndex index;
@@ -73,8 +73,9 @@ struct Appender::Shared {
   Term open_term;  // the last one that was opened
   std::deque<Pending> waiting;
   std::size_t waiting_bytes = 0;
+  std::size_t waiting_requests = 0;
   std::deque<Flight> flights;                      // by term, then index: as they were built
-  std::size_t unanswered = 0;                      // picked or in `flights`, without an answer
+  std::size_t unanswered = 0;                      // requests in `flights`, or on their way there
   TimePoint earliest_deadline = TimePoint::max();  // a lower bound for all that is unanswered
 
   // Log thread only.
@@ -105,7 +106,7 @@ struct Appender::Shared {
                                      std::string* payload);
   std::vector<AppendedMessage> PlaceKeyed(const dledger::BuildContext& context,
                                           const Pending& pending, std::string* payload);
-  AppendedMessage PlaceOne(const dledger::BuildContext& context, const Pending::Slot& slot,
+  AppendedMessage PlaceOne(const dledger::BuildContext& context, const RecordBatch::Slot& slot,
                            std::size_t at, std::string* payload);
   std::vector<Answer> TakeFates(LogIndex index, Term applied_term,
                                 const ReplicatedState::CommandResult& command);

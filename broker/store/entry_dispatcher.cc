@@ -88,15 +88,15 @@ Status EntryDispatcher::CheckRecords(const dledger::Entry& entry, const PayloadV
   std::string_view rest = payload.records;
   PhysicalOffset at = entry.payload_position() + static_cast<std::int64_t>(payload.records_at);
   while (!IsPadding(rest)) {
-    const Result<MessageView> message = ParseMessage(rest, false);  // the entry's CRC covers it
+    Result<MessageView> message = ParseMessage(rest, false);  // the entry's CRC covers it
     if (!message.ok()) return Damaged(entry, message.status().message());
     if (message.value().physical_offset != at) {
       return Damaged(entry, "a record says it is at " +
                                 std::to_string(message.value().physical_offset.value()) +
                                 ", but it is at " + std::to_string(at.value()));
     }
-    messages_.push_back(message.value());
     const std::size_t bytes = message.value().record.size();
+    messages_.push_back(std::move(message).value());
     rest.remove_prefix(bytes);
     at += static_cast<std::int64_t>(bytes);
   }
@@ -204,7 +204,7 @@ Result<std::vector<EntryDispatcher::PlacedUnit>> EntryDispatcher::UnitsOf(
 }
 
 QueueUnit EntryDispatcher::UnitOf(const MessageView& message,
-                                  const SearchProperties& properties) const {
+                                  const SearchProperties& properties) {
   return {message.physical_offset, static_cast<std::int32_t>(message.record.size()),
           TagCodeOf(message, properties)};
 }

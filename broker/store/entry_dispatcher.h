@@ -79,7 +79,7 @@ class EntryDispatcher {
   void DeleteTopics(const std::vector<Topic>& topics);
   void DispatchRecords(const dledger::Entry& entry);
   Status ReplayQueues(const dledger::Entry& entry, bool whole);
-  QueueUnit UnitOf(const MessageView& message, const SearchProperties& properties) const;
+  QueueUnit UnitOf(const MessageView& message, const SearchProperties& properties);
   void RecordKeys(const MessageView& message, const SearchProperties& properties);
   void NoteKey(const MessageView& message);
   std::int64_t TagCodeOf(const MessageView& message, const SearchProperties& properties);

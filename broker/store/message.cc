@@ -1,5 +1,7 @@
 #include "broker/store/message.h"
 
+#include <array>
+#include <cstring>
 #include <limits>
 
 #include "common/byte_order.h"
@@ -18,16 +20,8 @@ constexpr std::size_t kQueueOffsetAt = 20;
 constexpr std::size_t kPhysicalOffsetAt = 28;
 constexpr std::size_t kSysFlagAt = 36;
 constexpr std::size_t kBornHostAt = 48;
-constexpr std::size_t kV6Extra = 12;  // an IPv6 host is this much longer
-
-void AppendHost(const HostPort& host, std::string* out) {
-  if (host.ip.empty()) {
-    out->append(4, '\0');
-  } else {
-    out->append(host.ip);
-  }
-  AppendBe32(out, static_cast<std::uint32_t>(host.port));
-}
+constexpr std::size_t kBodyBytesAt = 84;  // with IPv4 hosts
+constexpr std::size_t kV6Extra = 12;      // an IPv6 host is this much longer
 
 bool IsAddress(const HostPort& host) {
   return host.ip.empty() || host.ip.size() == 4 || host.ip.size() == 16;
@@ -106,50 +100,125 @@ Status CheckEncodable(const MessageDraft& draft) {
   return Status::Ok();
 }
 
+namespace {
+
+RecordParts PartsOf(const MessageDraft& draft) {
+  return {.topic = draft.topic.value(),
+          .queue_id = draft.queue_id.value(),
+          .flag = draft.flag,
+          .sys_flag = draft.sys_flag,
+          .born_time_ms = draft.born_time_ms,
+          .born_host = &draft.born_host,
+          .reconsume_times = draft.reconsume_times,
+          .prepared_transaction_offset = draft.prepared_transaction_offset,
+          .properties = draft.properties,
+          .more_properties = {},
+          .body = draft.body};
+}
+
+// Puts fields one behind the other into room that is large enough.
+class FieldWriter {
+ public:
+  explicit FieldWriter(char* at) : at_(at) {}
+  char* at() const { return at_; }
+  void Byte(std::size_t value) { *at_++ = static_cast<char>(value); }
+  void Int16(std::size_t value) {
+    StoreBe16(at_, static_cast<std::uint16_t>(value));
+    at_ += 2;
+  }
+  void Int32(std::int64_t value) {
+    StoreBe32(at_, static_cast<std::uint32_t>(value));
+    at_ += 4;
+  }
+  void Int64(std::int64_t value) {
+    StoreBe64(at_, static_cast<std::uint64_t>(value));
+    at_ += 8;
+  }
+  void Text(std::string_view text) {
+    std::memcpy(at_, text.data(), text.size());
+    at_ += text.size();
+  }
+  void Host(const HostPort& host) {
+    static constexpr std::string_view kNone("\0\0\0\0", 4);
+    Text(host.ip.empty() ? kNone : std::string_view(host.ip));
+    Int32(host.port);
+  }
+
+ private:
+  char* at_;
+};
+
+}  // namespace
+
 std::size_t EncodedMessageBytes(const MessageDraft& draft, const HostPort& store_host) {
-  const std::size_t topic_bytes = draft.topic.value().size();
-  return kFixedBytesV1 + (topic_bytes > kTopicBytesV1 ? 1 : 0) +
-         (draft.born_host.is_v6() ? kV6Extra : 0) + (store_host.is_v6() ? kV6Extra : 0) +
-         draft.body.size() + topic_bytes + draft.properties.size();
+  return RecordBytes(PartsOf(draft), store_host);
 }
 
 void EncodeMessage(const MessageDraft& draft, const StoredPlace& place, std::string* out) {
   const Status encodable = CheckEncodable(draft);
   CHECK(encodable.ok()) << encodable;
+  AppendRecord(PartsOf(draft), place, out);
+}
+
+std::size_t RecordBytes(const RecordParts& parts, const HostPort& store_host) {
+  return kFixedBytesV1 + (parts.topic.size() > kTopicBytesV1 ? 1 : 0) +
+         (parts.born_host->is_v6() ? kV6Extra : 0) + (store_host.is_v6() ? kV6Extra : 0) +
+         parts.body.size() + parts.topic.size() + parts.properties.size() +
+         parts.more_properties.size();
+}
+
+void AppendRecord(const RecordParts& parts, const StoredPlace& place, std::string* out) {
+  CHECK(IsAddress(*parts.born_host));
   CHECK(IsAddress(place.store_host));
   const std::size_t begin = out->size();
-  const std::size_t total_bytes = EncodedMessageBytes(draft, place.store_host);
-  const std::string& topic = draft.topic.value();
-  const bool v1 = topic.size() <= kTopicBytesV1;
-  std::int32_t sys_flag = draft.sys_flag & ~(kSysFlagBornHostV6 | kSysFlagStoreHostV6);
-  if (draft.born_host.is_v6()) sys_flag |= kSysFlagBornHostV6;
+  const std::size_t total_bytes = RecordBytes(parts, place.store_host);
+  const std::size_t properties_bytes = parts.properties.size() + parts.more_properties.size();
+  const bool v1 = parts.topic.size() <= kTopicBytesV1;
+  std::int32_t sys_flag = parts.sys_flag & ~(kSysFlagBornHostV6 | kSysFlagStoreHostV6);
+  if (parts.born_host->is_v6()) sys_flag |= kSysFlagBornHostV6;
   if (place.store_host.is_v6()) sys_flag |= kSysFlagStoreHostV6;
 
-  AppendBe32(out, static_cast<std::uint32_t>(total_bytes));
-  AppendBe32(out, v1 ? kMagicV1 : kMagicV2);
-  AppendBe32(out, JavaCrc32(draft.body));
-  AppendBe32(out, static_cast<std::uint32_t>(draft.queue_id.value()));
-  AppendBe32(out, static_cast<std::uint32_t>(draft.flag));
-  AppendBe64(out, static_cast<std::uint64_t>(place.queue_offset.value()));
-  AppendBe64(out, static_cast<std::uint64_t>(place.physical_offset.value()));
-  AppendBe32(out, static_cast<std::uint32_t>(sys_flag));
-  AppendBe64(out, static_cast<std::uint64_t>(draft.born_time_ms));
-  AppendHost(draft.born_host, out);
-  AppendBe64(out, static_cast<std::uint64_t>(place.store_time_ms));
-  AppendHost(place.store_host, out);
-  AppendBe32(out, static_cast<std::uint32_t>(draft.reconsume_times));
-  AppendBe64(out, static_cast<std::uint64_t>(draft.prepared_transaction_offset));
-  AppendBe32(out, static_cast<std::uint32_t>(draft.body.size()));
-  out->append(draft.body);
-  if (v1) {
-    out->push_back(static_cast<char>(topic.size()));
-  } else {
-    AppendBe16(out, static_cast<std::uint16_t>(topic.size()));
-  }
-  out->append(topic);
-  AppendBe16(out, static_cast<std::uint16_t>(draft.properties.size()));
-  out->append(draft.properties);
+  std::array<char, kFixedBytesV1 + 2 * kV6Extra> fields;
+  FieldWriter writer(fields.data());
+  writer.Int32(static_cast<std::int64_t>(total_bytes));
+  writer.Int32(v1 ? kMagicV1 : kMagicV2);
+  writer.Int32(JavaCrc32(parts.body));
+  writer.Int32(parts.queue_id);
+  writer.Int32(parts.flag);
+  writer.Int64(place.queue_offset.value());
+  writer.Int64(place.physical_offset.value());
+  writer.Int32(sys_flag);
+  writer.Int64(parts.born_time_ms);
+  writer.Host(*parts.born_host);
+  writer.Int64(place.store_time_ms);
+  writer.Host(place.store_host);
+  writer.Int32(parts.reconsume_times);
+  writer.Int64(parts.prepared_transaction_offset);
+  writer.Int32(static_cast<std::int64_t>(parts.body.size()));
+  out->append(fields.data(), writer.at());
+  out->append(parts.body);
+  writer = FieldWriter(fields.data());
+  v1 ? writer.Byte(parts.topic.size()) : writer.Int16(parts.topic.size());
+  out->append(fields.data(), writer.at());
+  out->append(parts.topic);
+  writer = FieldWriter(fields.data());
+  writer.Int16(properties_bytes);
+  out->append(fields.data(), writer.at());
+  out->append(parts.properties);
+  out->append(parts.more_properties);
   CHECK_EQ(out->size() - begin, total_bytes);
+}
+
+std::string_view TopicOfRecord(std::string_view record) {
+  const auto sys_flag = static_cast<std::int32_t>(LoadBe32(record.data() + kSysFlagAt));
+  std::size_t at = kBodyBytesAt + ((sys_flag & kSysFlagBornHostV6) != 0 ? kV6Extra : 0) +
+                   ((sys_flag & kSysFlagStoreHostV6) != 0 ? kV6Extra : 0);
+  at += 4 + LoadBe32(record.data() + at);
+  CHECK_LT(at + 1, record.size());
+  const bool v1 = LoadBe32(record.data() + 4) == kMagicV1;
+  const std::size_t bytes =
+      v1 ? static_cast<std::uint8_t>(record[at]) : LoadBe16(record.data() + at);
+  return record.substr(at + (v1 ? 1 : 2), bytes);
 }
 
 void SetPlace(QueueOffset queue_offset, PhysicalOffset physical_offset, std::int64_t store_time_ms,

@@ -61,12 +61,32 @@ struct StoredPlace {
   HostPort store_host;
 };
 
+// What a record is made of, by reference. Its properties are two pieces, back to back.
+struct RecordParts {
+  std::string_view topic;
+  std::int32_t queue_id = 0;
+  std::int32_t flag = 0;
+  std::int32_t sys_flag = 0;  // host bits are set by the encoder
+  std::int64_t born_time_ms = 0;
+  const HostPort* born_host = nullptr;
+  std::int32_t reconsume_times = 0;
+  std::int64_t prepared_transaction_offset = 0;
+  std::string_view properties;
+  std::string_view more_properties;
+  std::string_view body;
+};
+
 // Whether a record can hold it: field widths, not the broker's limits (those are the processors').
 // Errors: kInvalidArgument saying which field.
 Status CheckEncodable(const MessageDraft& draft);
 std::size_t EncodedMessageBytes(const MessageDraft& draft, const HostPort& store_host);
 void EncodeMessage(const MessageDraft& draft, const StoredPlace& place,
                    std::string* out);  // appends; CHECKs CheckEncodable
+std::size_t RecordBytes(const RecordParts& parts, const HostPort& store_host);
+// Appends; what CheckEncodable checks is the caller's.
+void AppendRecord(const RecordParts& parts, const StoredPlace& place, std::string* out);
+// Of an encoded record.
+std::string_view TopicOfRecord(std::string_view record);
 // Gives an encoded record its place; the store host stays as encoded.
 void SetPlace(QueueOffset queue_offset, PhysicalOffset physical_offset, std::int64_t store_time_ms,
               char* record);
@@ -138,6 +158,15 @@ void RemoveProperty(std::string* properties, std::string_view name);
 std::int64_t TagCode(std::string_view tag);
 
 std::string OffsetMessageId(const HostPort& store_host, PhysicalOffset offset);  // wire.md §4.10
+// The same for many.
+class OffsetMessageIds {
+ public:
+  explicit OffsetMessageIds(const HostPort& store_host);
+  std::string_view Of(PhysicalOffset offset);  // good until the next call
+
+ private:
+  std::string text_;
+};
 Result<std::pair<HostPort, PhysicalOffset>> ParseOffsetMessageId(std::string_view id);
 // A message id in the shape of a Java client's UNIQ_KEY (wire.md §4.10). `counter` distinguishes
 // within a ms.

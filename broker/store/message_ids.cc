@@ -12,14 +12,14 @@ namespace {
 
 constexpr std::string_view kMappedPrefix("\0\0\0\0\0\0\0\0\0\0\xff\xff", 12);
 constexpr std::int32_t kPortMax = 65535;
+constexpr char kHexDigits[] = "0123456789ABCDEF";
 
 std::string HexUpper(std::string_view bytes) {
-  constexpr char kDigits[] = "0123456789ABCDEF";
   std::string out(bytes.size() * 2, '\0');
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     const auto byte = static_cast<std::uint8_t>(bytes[i]);
-    out[2 * i] = kDigits[byte >> 4];
-    out[2 * i + 1] = kDigits[byte & 15];
+    out[2 * i] = kHexDigits[byte >> 4];
+    out[2 * i + 1] = kHexDigits[byte & 15];
   }
   return out;
 }
@@ -92,10 +92,22 @@ std::string FormatHostPort(const HostPort& host) {
 }
 
 std::string OffsetMessageId(const HostPort& store_host, PhysicalOffset offset) {
+  return std::string(OffsetMessageIds(store_host).Of(offset));
+}
+
+OffsetMessageIds::OffsetMessageIds(const HostPort& store_host) {
   std::string raw = store_host.ip.empty() ? std::string(4, '\0') : store_host.ip;
   AppendBe32(&raw, static_cast<std::uint32_t>(store_host.port));
-  AppendBe64(&raw, static_cast<std::uint64_t>(offset.value()));
-  return HexUpper(raw);
+  raw.append(8, '\0');  // the offset
+  text_ = HexUpper(raw);
+}
+
+std::string_view OffsetMessageIds::Of(PhysicalOffset offset) {
+  auto rest = static_cast<std::uint64_t>(offset.value());
+  for (std::size_t i = 1; i <= 16; ++i, rest >>= 4) {
+    text_[text_.size() - i] = kHexDigits[rest & 15];
+  }
+  return text_;
 }
 
 Result<std::pair<HostPort, PhysicalOffset>> ParseOffsetMessageId(std::string_view id) {

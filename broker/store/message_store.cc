@@ -58,7 +58,7 @@ void LogMessageStore::ProposeDelayLevels() {
 
 void LogMessageStore::Apply(std::span<const dledger::EntryRef> entries) {
   bool topics_changed = false;
-  const PhysicalOffset written = node_->status().end_position;
+  const PhysicalOffset written = node_->end_position();
   unwritten_.DropWritten(written);
   for (const dledger::EntryRef& entry : entries) {
     if (entry->index <= state_->applied_index()) continue;  // the replay below takes it
@@ -129,7 +129,7 @@ Status LogMessageStore::InstallImage(dledger::StatePieces* pieces, LogIndex appl
   TRIAD_RETURN_IF_ERROR(queues_->Clear());
   dispatched_ = first - 1;
   replays_whole_ = true;
-  keys_->SkipTo(first - 1, node_->status().begin_position);
+  keys_->SkipTo(first - 1, node_->begin_position());
   appender_.OnSkipped(applied);
   flusher_->set_queues_behind(queues_behind());
   unwritten_.DropWritten(PhysicalOffset(std::numeric_limits<std::int64_t>::max()));
@@ -174,7 +174,7 @@ void LogMessageStore::CatchKeysUp() {
   if (keys_->last() >= dispatched_ || now < keys_due_) return;
   while (keys_->last() < dispatched_ && clock_.MonoNow() < now + kRepairStep) {
     if (keys_->last() + 1 < node_->status().first_index) {
-      keys_->SkipTo(node_->status().first_index - 1, node_->status().begin_position);
+      keys_->SkipTo(node_->status().first_index - 1, node_->begin_position());
     }
     const auto entries = node_->ReadRange(keys_->last() + 1, dispatched_ + 1, kRepairBytes);
     if (!entries.ok()) return;  // not on this peer's disk yet, or damaged and soon repaired
@@ -197,7 +197,7 @@ void LogMessageStore::SetKeysBehind(bool behind) {
 
 // Retention moved the log's begin: the queues' minimum offsets and the key index follow.
 void LogMessageStore::FollowLogBegin() {
-  const PhysicalOffset begin = node_->status().begin_position;
+  const PhysicalOffset begin = node_->begin_position();
   if (begin != keys_begin_) {
     const Status dropped = keys_->SetLogBegin(begin);
     LOG_IF(WARNING, !dropped.ok()) << "old files of the key index stay: " << dropped;
@@ -214,7 +214,7 @@ void LogMessageStore::OnApplyIdle() {
   CatchKeysUp();
   scrub_->Tick();
   FollowLogBegin();
-  unwritten_.DropWritten(node_->status().end_position);
+  unwritten_.DropWritten(node_->end_position());
   flusher_->Tick();
   appender_.ExpireWaiters();
 }

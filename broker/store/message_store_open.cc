@@ -62,7 +62,7 @@ Status LogMessageStore::OpenFromLog() {
     opened = OpenQueues(QueueCheckpoint{});
   }
   TRIAD_RETURN_IF_ERROR(opened);
-  keys_begin_ = node_->status().begin_position;
+  keys_begin_ = node_->begin_position();
   TRIAD_RETURN_IF_ERROR(queues_->SetLogBegin(keys_begin_));
   TRIAD_RETURN_IF_ERROR(keys_->SetLogBegin(keys_begin_));
   return CheckUnapplied();
@@ -120,7 +120,7 @@ Status LogMessageStore::OpenNode() {
 Status LogMessageStore::OpenKeys() {
   const Result<std::uint64_t> synced = StoreFlusher::LoadedKeyRun(*state_);
   if (!synced.ok()) return synced.status();
-  const PhysicalOffset log_begin = node_->status().begin_position;
+  const PhysicalOffset log_begin = node_->begin_position();
   Result<std::unique_ptr<KeyIndex>> keys = KeyIndex::Open(fs_, KeyDir(), synced.value(), log_begin);
   if (keys.status().code() == StatusCode::kCorruption) {
     LOG(WARNING) << "the key index is rebuilt from the log: " << keys.status().message();
@@ -163,9 +163,9 @@ Status LogMessageStore::ReplayDerived(LogIndex behind) {
   const LogIndex first_kept = node_->status().first_index;
   if (dispatched_ + 1 < first_kept) dispatched_ = first_kept - 1;
   if (keys_->last() + 1 < first_kept) {
-    keys_->SkipTo(first_kept - 1, node_->status().begin_position);
+    keys_->SkipTo(first_kept - 1, node_->begin_position());
   }
-  const bool with_keys = node_->status().end_position - keys_->end() <= kKeysAtOnceBytes;
+  const bool with_keys = node_->end_position() - keys_->end() <= kKeysAtOnceBytes;
   LogIndex next = with_keys ? std::min(dispatched_, keys_->last()) + 1 : dispatched_ + 1;
   while (next < behind) {
     const Result<std::vector<dledger::EntryRef>> entries = ReadLog(next, behind);

@@ -30,8 +30,7 @@ Result<dledger::EntryRef> LogMessageStore::EntryAt(PhysicalOffset inside) {
 
 Result<LoadedMessage> LogMessageStore::ReadMessage(const QueueUnit& unit) {
   Result<dledger::EntryRef> entry = EntryAt(unit.position);
-  if (entry.status().code() == StatusCode::kNotFound &&
-      unit.position >= node_->status().begin_position) {
+  if (entry.status().code() == StatusCode::kNotFound && unit.position >= node_->begin_position()) {
     // Only retention makes a message disappear; nobody may step over this one.
     return Status::Unavailable("position " + std::to_string(unit.position.value()) +
                                " is not in the log of this peer yet");
@@ -97,7 +96,7 @@ Result<std::vector<LoadedMessage>> LogMessageStore::FindMessages(KeyQuery query)
   query.applied_end = state_->applied_position();
   auto found = FindByKey(*keys_, query, [this](PhysicalOffset at) -> Result<LoadedMessage> {
     Result<LoadedMessage> loaded = ReadMessageAt(at);
-    if (loaded.status().code() == StatusCode::kNotFound && at >= node_->status().begin_position) {
+    if (loaded.status().code() == StatusCode::kNotFound && at >= node_->begin_position()) {
       return Status::Unavailable("position " + std::to_string(at.value()) +
                                  " is not in the log of this peer yet");
     }

@@ -78,7 +78,7 @@ bool QueueRepair::Begin(const ConsumeQueueStore::Hole& hole) {
         Search{.queue = hole.queue, .at = hole.begin, .next = (*entry)->index, .whole = false};
     return true;
   }
-  if (*hole.behind >= node_->status().begin_position) {  // not on this peer's disk yet
+  if (*hole.behind >= node_->begin_position()) {  // not on this peer's disk yet
     LOG_EVERY_N(ERROR, 100) << "a consume queue cannot be rebuilt now: " << entry.status();
     return false;
   }

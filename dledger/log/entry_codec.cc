@@ -101,23 +101,30 @@ std::size_t EntryBytes(std::size_t payload_bytes) {
 
 EntryRef MakeEntry(Term term, EntryType type, std::int64_t store_time_ms, std::string payload,
                    LogTail* tail) {
-  const std::size_t total = EntryBytes(payload.size());
+  std::string bytes;
+  bytes.reserve(EntryBytes(payload.size()));
+  bytes.resize(kEntryHeaderBytes);
+  bytes.append(payload);
+  return MakeEntryFrom(term, type, store_time_ms, std::move(bytes), tail);
+}
+
+EntryRef MakeEntryFrom(Term term, EntryType type, std::int64_t store_time_ms, std::string bytes,
+                       LogTail* tail) {
+  CHECK_GE(bytes.size(), kEntryHeaderBytes);
+  const std::size_t payload_bytes = bytes.size() - kEntryHeaderBytes;
+  const std::size_t total = EntryBytes(payload_bytes);
   CHECK_LE(total, kMaxEntryBytes);
   CHECK_GE(term, tail->last_term);
   EntryHeader header{.type = type,
                      .total_bytes = static_cast<std::uint32_t>(total),
-                     .payload_bytes = static_cast<std::uint32_t>(payload.size()),
+                     .payload_bytes = static_cast<std::uint32_t>(payload_bytes),
                      .term = term,
                      .index = tail->next_index,
                      .position = tail->position,
                      .segment_base = tail->segment_base,
                      .store_time_ms = store_time_ms,
-                     .payload_crc = Crc32c(payload),
+                     .payload_crc = Crc32c(std::string_view(bytes).substr(kEntryHeaderBytes)),
                      .previous_crc = tail->header_crc};
-  std::string bytes;
-  bytes.reserve(total);
-  bytes.resize(kEntryHeaderBytes);
-  bytes.append(payload);
   bytes.resize(total);
   EncodeHeader(header, bytes.data());
   header.header_crc = LoadBe32(bytes.data() + kAtHeaderCrc);

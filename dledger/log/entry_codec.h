@@ -53,6 +53,9 @@ struct EntryHeader {
 // its segment: see RollIfNeeded.
 EntryRef MakeEntry(Term term, EntryType type, std::int64_t store_time_ms, std::string payload,
                    LogTail* tail);
+// The same for a payload that stands behind kEntryHeaderBytes of room for the header.
+EntryRef MakeEntryFrom(Term term, EntryType type, std::int64_t store_time_ms, std::string bytes,
+                       LogTail* tail);
 // Moves the tail to a new segment when `entry_bytes` do not fit into the rest of the current one. A
 // new segment begins at segment_base + segment_bytes; an entry larger than a segment gets one for
 // itself, and the next one begins at its end.

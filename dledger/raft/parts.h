@@ -84,6 +84,7 @@ struct Core::Parts {
   void MaybeCommit();
   void MaybeConfirmReads();
   void HeartbeatAll();
+  void SendCommitToAll();
   void SendEntriesToAll();
 
   // ---- parts_transfer.cc ----

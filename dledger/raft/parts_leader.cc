@@ -93,8 +93,6 @@ void Core::Parts::OnAppendResponse(const PeerId& from, const AppendResponse& res
   replication.SendEntries(*peer, leader_state(), out);
   MaybeCommit();
   if (role != Role::kLeader) return;  // removed, by what it has just committed
-  peer = replication.Find(from);
-  if (peer != nullptr) replication.SendCommit(*peer, leader_state(), out);
   MaybeHandOver();
 }
 
@@ -105,11 +103,12 @@ void Core::Parts::MaybeCommit() {
   // An entry of an earlier term is committed only by one of this term above it (3.6.2).
   if (log.TermAt(reached) != hard.term && !TRIAD_MUTANT(4)) return;
   const bool was_ready = LeaderReady();
+  const bool is_urgent = !was_ready || commit < members.current_index();
   AdvanceCommit(reached);
   if (!was_ready && LeaderReady() && reads.Start(commit)) HeartbeatAll();
-  for (Progress& peer : replication.peers()) {
-    replication.SendCommit(peer, leader_state(), out);
-  }
+  // Else the next append carries it, or the next tick: a message of its own would cost both sides
+  // as much as the append did.
+  if (is_urgent) SendCommitToAll();
   MaybeConfirmReads();
   SettleChange();
 }
@@ -151,6 +150,7 @@ void Core::Parts::TickLeader() {
     return;
   }
   TickTransfer();
+  SendCommitToAll();
   if (--ticks_to_heartbeat > 0) return;
   ticks_to_heartbeat = config.heartbeat_ticks;
   replication.AllowRetries();
@@ -162,6 +162,12 @@ void Core::Parts::TickLeader() {
 void Core::Parts::HeartbeatAll() {
   for (Progress& peer : replication.peers()) {
     replication.SendHeartbeat(peer, leader_state(), out);
+  }
+}
+
+void Core::Parts::SendCommitToAll() {
+  for (Progress& peer : replication.peers()) {
+    replication.SendCommit(peer, leader_state(), out);
   }
 }
 

@@ -16,6 +16,7 @@
 #include "broker/processor/dispatcher.h"
 #include "broker/processor/dlq_processor.h"
 #include "broker/processor/forwarding_gate.h"
+#include "broker/processor/plain_sends.h"
 #include "broker/processor/pull_processor.h"
 #include "broker/processor/query_processor.h"
 #include "broker/processor/send_back_processor.h"
@@ -23,17 +24,18 @@
 #include "broker/service/delay_service.h"
 #include "broker/service/long_polling.h"
 #include "remoting/client.h"
+#include "remoting/frame.h"
+#include "tests/unit/broker/patience.h"
 #include "tests/unit/broker/store_support.h"
 
 namespace triad::broker {
-
-inline constexpr std::chrono::seconds kPatience{20};  // how long a test waits for what must come
 
 // The client's end. Posted tasks run on a timer thread, like on a connection thread.
 class TestConnection final : public remoting::Connection {
  public:
   TestConnection(std::uint64_t id, TimerQueue& timers) : id_(id), timers_(timers) {}
   void Send(remoting::Command) override {}
+  void SendFrames(std::string, std::size_t) override {}
   void ForgetRequest() override {}
   void Call(remoting::Command, std::chrono::milliseconds,
             std::function<void(Result<remoting::Command>)> done) override {
@@ -56,6 +58,42 @@ class TestConnection final : public remoting::Connection {
   TimerQueue& timers_;
 };
 
+// A client's end that waits for one answer.
+class AnswerConnection final : public remoting::Connection {
+ public:
+  AnswerConnection(std::uint64_t id, std::string address, TimerQueue& timers)
+      : id_(id), address_(std::move(address)), timers_(timers) {}
+  std::future<remoting::Command> answer() { return answer_.get_future(); }
+
+  void Send(remoting::Command command) override { answer_.set_value(std::move(command)); }
+  void SendFrames(std::string frames, std::size_t count) override {
+    auto command = remoting::DecodeFrame(frames);
+    CHECK(command.ok() && count == 1) << command.status();
+    answer_.set_value(std::move(*command));
+  }
+  void ForgetRequest() override {}
+  void Call(remoting::Command, std::chrono::milliseconds,
+            std::function<void(Result<remoting::Command>)> done) override {
+    done(Status::Unavailable("a test's connection calls nobody"));
+  }
+  void Close() override {}
+  bool closed() const override { return false; }
+  std::uint64_t id() const override { return id_; }
+  const std::string& remote_address() const override { return address_; }
+  remoting::SerializeType last_serialize_type() const override {
+    return remoting::SerializeType::kJson;
+  }
+  void Post(std::function<void()> task) override {
+    timers_.Schedule(std::chrono::milliseconds(0), std::move(task));
+  }
+
+ private:
+  const std::uint64_t id_;
+  const std::string address_;
+  TimerQueue& timers_;
+  std::promise<remoting::Command> answer_;
+};
+
 class MessageHarness {
  public:
   // `adjust` changes the configuration before anything starts; `fs` outlives the harness.
@@ -66,6 +104,7 @@ class MessageHarness {
   // Stops everything and starts it again on the same directory.
   void Restart();
 
+  // As from a socket: what PlainSends takes goes its way.
   using Answer = std::future<remoting::Command>;
   Answer Ask(remoting::Command request) { return Ask(std::move(request), connection_); }
   Answer Ask(remoting::Command request, remoting::ConnectionPtr connection);
@@ -97,7 +136,12 @@ class MessageHarness {
   // Waits until `condition` holds, looking after every arrival and at least every 10 ms.
   bool Eventually(const std::function<bool()>& condition);
 
+  // Whether PlainSends would take the request; if so it is done.
+  bool TakenAsPlain(const remoting::Command& request, Answer* answer);
+  bool plain_sends = true;  // false: everything goes the long way
+
   BrokerContext& context() { return *context_; }
+  PlainSends& plain() { return *plain_; }
   MessageStore& store() { return *store_; }
   LongPolling& long_polling() { return *long_polling_; }
   TimerQueue& timers() { return *timers_; }
@@ -127,6 +171,7 @@ class MessageHarness {
   std::unique_ptr<BrokerContext> context_;
   std::unique_ptr<Dispatcher> dispatcher_;
   std::unique_ptr<SendProcessor> send_;
+  std::unique_ptr<PlainSends> plain_;
   std::unique_ptr<PullProcessor> pull_;
   std::unique_ptr<SendBackProcessor> send_back_;
   std::unique_ptr<QueryProcessor> query_;

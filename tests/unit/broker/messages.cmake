@@ -6,6 +6,7 @@ triad_test(unit_broker_messages
     message_dlq_test.cc
     message_harness.cc
     message_parts_test.cc
+    message_plain_sends_test.cc
     message_pull_test.cc
     message_query_test.cc
     message_send_back_test.cc

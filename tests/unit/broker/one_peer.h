@@ -20,12 +20,12 @@
 #include "broker/store/message_store.h"
 #include "common/clock.h"
 #include "common/file_system.h"
+#include "remoting/frame.h"
 #include "remoting/server.h"
+#include "tests/unit/broker/patience.h"
 #include "tests/unit/broker/store_support.h"
 
 namespace triad::broker {
-
-inline constexpr std::chrono::seconds kPatience{20};  // for what must happen, on a loaded machine
 
 // The outcome of one asynchronous call.
 template <typename T>
@@ -124,6 +124,16 @@ class RecordingConnection final : public remoting::Connection {
     const std::lock_guard lock(mutex_);
     sent_.push_back(std::move(command));
     changed_.notify_all();
+  }
+  void SendFrames(std::string frames, std::size_t count) override {
+    remoting::FrameDecoder decoder;
+    decoder.Append(frames);
+    for (; count > 0; --count) {
+      auto next = decoder.Next();
+      CHECK(next.ok() && next->has_value()) << "fewer frames than said";
+      Send(std::move(**next));
+    }
+    CHECK_EQ(decoder.buffered_bytes(), 0u);
   }
   void ForgetRequest() override { ++forgotten_; }
   void Call(remoting::Command request, std::chrono::milliseconds timeout,

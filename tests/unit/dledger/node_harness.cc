@@ -43,7 +43,7 @@ BuildResult Recorder::Build(const BuildContext& context, std::string* payload) {
   std::lock_guard hold(mutex_);
   if (queue_.empty()) return BuildResult::kNothing;
   if (queue_.front().size() > context.room_bytes) return BuildResult::kDoesNotFit;
-  *payload = std::move(queue_.front());
+  payload->append(queue_.front());
   queue_.pop_front();
   return BuildResult::kBuilt;
 }

@@ -377,7 +377,7 @@ TEST(RaftLeader, ATransferToNobodyOfTheGroupIsRefused) {
   EXPECT_FALSE(t.core.transferring());
 }
 
-TEST(RaftLeader, TellsFollowersOfANewCommitWithoutWaitingForAHeartbeat) {
+TEST(RaftLeader, TellsFollowersOfANewCommitAtTheNextTickWithoutWaitingForAHeartbeat) {
   CoreUnderTest t;
   t.BecomeLeader();
   LetN1Replicate(&t);
@@ -385,9 +385,26 @@ TEST(RaftLeader, TellsFollowersOfANewCommitWithoutWaitingForAHeartbeat) {
   t.Sync();
   t.Clear();
   t.Acknowledge(kN1, 2);
+  EXPECT_TRUE(t.SentTo<AppendRequest>(kN1).empty());
+  t.Tick(1);
   const auto sent = t.SentTo<AppendRequest>(kN1);
   ASSERT_EQ(sent.size(), 1u);
   EXPECT_EQ(sent[0].commit_index, LogIndex{2});
+}
+
+TEST(RaftLeader, ANewCommitRidesOnTheNextAppend) {
+  CoreUnderTest t;
+  t.BecomeLeader();
+  LetN1Replicate(&t);
+  t.Propose();
+  t.Sync();
+  t.Acknowledge(kN1, 2);
+  t.Clear();
+  t.Propose();
+  const auto sent = t.SentTo<AppendRequest>(kN1);
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_EQ(sent[0].commit_index, LogIndex{2});
+  EXPECT_EQ(sent[0].entries.size(), 1u);
 }
 
 TEST(RaftLeader, ADisconnectedPeerIsProbedFromWhatItAcknowledged) {

@@ -7,4 +7,5 @@ triad_test(unit_remoting
     golden_frames_test.cc
     headers_test.cc
     json_test.cc
+    plain_send_test.cc
   DEPS triad_remoting_codec ZLIB::ZLIB)
