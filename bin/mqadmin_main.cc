@@ -8,43 +8,23 @@
 
 #include <glog/logging.h>
 
-#include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
+#include "bin/admin/parse.h"
 #include "bin/admin/session.h"
-#include "bin/admin/verbs.h"
 
 namespace triad::admin {
 namespace {
 
-int Main(int argc, char** argv) {
-  CLI::App app("Looks at and changes a cluster. 'mqadmin VERB --help' explains a verb.", "mqadmin");
-  app.require_subcommand(1);
-  Registry verbs(&app);
-  AddClusterVerbs(&verbs);
-  AddTopicVerbs(&verbs);
-  AddGroupVerbs(&verbs);
-  AddMessageVerbs(&verbs);
-  AddReplicationVerbs(&verbs);
-  AddVerifyVerbs(&verbs);
-  AddDlqVerbs(&verbs);
-  // "help VERB" as in the original.
-  if (argc == 3 && std::string(argv[1]) == "help") {
-    std::string verb = argv[2];
-    std::string help = "--help";
-    char* words[] = {argv[0], verb.data(), help.data()};
-    try {
-      app.parse(3, words);
-    } catch (const CLI::ParseError& error) {
-      return app.exit(error) == 0 ? kDone : kUnreachable;
-    }
-  }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kDone : kUnreachable;
-  }
-  return verbs.Run();
+int Main(const std::vector<std::string>& words) {
+  const std::vector<Verb> verbs = AllVerbs();
+  const Asked asked = Parse(verbs, words);
+  if (asked.verb == nullptr) return asked.code;
+  Session session(asked.given.Text("namesrvAddr"));
+  const Status started = session.Start();
+  if (!started.ok()) return Fail(started);
+  return asked.verb->run(asked.given, &session);
 }
 
 }  // namespace
@@ -54,5 +34,5 @@ int main(int argc, char** argv) {
   FLAGS_logtostderr = true;
   FLAGS_minloglevel = google::GLOG_ERROR;
   google::InitGoogleLogging(argv[0]);
-  return triad::admin::Main(argc, argv);
+  return triad::admin::Main({argv + 1, argv + argc});
 }

@@ -23,6 +23,7 @@
 #include "broker/processor/group_processor.h"
 #include "broker/processor/info_processor.h"
 #include "broker/processor/lock_processor.h"
+#include "broker/processor/offset_copy_processor.h"
 #include "broker/processor/offset_processor.h"
 #include "broker/processor/plain_sends.h"
 #include "broker/processor/progress_processor.h"
@@ -30,6 +31,7 @@
 #include "broker/processor/query_processor.h"
 #include "broker/processor/relay_processor.h"
 #include "broker/processor/replication_processor.h"
+#include "broker/processor/reply_processor.h"
 #include "broker/processor/send_back_processor.h"
 #include "broker/processor/send_processor.h"
 #include "broker/processor/stats_processor.h"
@@ -140,11 +142,13 @@ struct Broker::Parts {
   std::unique_ptr<GroupProcessor> group_processor;
   std::unique_ptr<InfoProcessor> info_processor;
   std::unique_ptr<LockProcessor> lock_processor;
+  std::unique_ptr<OffsetCopyProcessor> offset_copy_processor;
   std::unique_ptr<OffsetProcessor> offset_processor;
   std::unique_ptr<ProgressProcessor> progress_processor;
   std::unique_ptr<PullProcessor> pull_processor;
   std::unique_ptr<QueryProcessor> query_processor;
   std::unique_ptr<RelayProcessor> relay_processor;
+  std::unique_ptr<ReplyProcessor> reply_processor;
   std::unique_ptr<ReplicationProcessor> replication_processor;
   std::unique_ptr<SendBackProcessor> send_back_processor;
   std::unique_ptr<SendProcessor> send_processor;
@@ -283,11 +287,13 @@ void Broker::Parts::MakeProcessors() {
   make(&group_processor);
   make(&info_processor, *dynamic_config, *info);
   make(&lock_processor);
+  make(&offset_copy_processor);
   make(&offset_processor, memory_bytes);
   make(&progress_processor);
   make(&pull_processor);
   make(&query_processor);
   make(&relay_processor);
+  make(&reply_processor);
   make(&replication_processor, *replication, *log_reader, *log_repair);
   make(&send_back_processor);
   make(&send_processor);

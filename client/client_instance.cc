@@ -314,8 +314,38 @@ void ClientInstance::OnDisconnect(const std::string& address) {
   scheduler_->After(std::chrono::milliseconds(100), [this] { SendHeartbeats(false, nullptr); });
 }
 
+std::shared_ptr<GroupMember> ClientInstance::FindMember(const std::string& group) {
+  std::lock_guard hold(mutex_);
+  const auto found = consumers_.find(group);
+  return found == consumers_.end() ? nullptr : found->second.lock();
+}
+
+bool ClientInstance::IsDirected(std::int32_t code) {
+  return code == remoting::kGetConsumerRunningInfo || code == remoting::kConsumeMessageDirectly ||
+         code == remoting::kGetConsumerStatusFromClient;
+}
+
+void ClientInstance::OnDirected(const remoting::ConnectionPtr& connection,
+                                const remoting::Command& request) {
+  const bool status = request.code == remoting::kGetConsumerStatusFromClient;
+  const std::string group = request.ext.StringOr(status ? "group" : "consumerGroup", "");
+  const std::shared_ptr<GroupMember> member = FindMember(group);
+  if (member == nullptr) {
+    connection->Send(remoting::Command::ResponseTo(
+        request, remoting::kSystemError,
+        "The Consumer Group <" + group + "> not exist in this consumer"));
+    return;
+  }
+  member->OnDirected(
+      request, [connection](remoting::Command answer) { connection->Send(std::move(answer)); });
+}
+
 void ClientInstance::OnRequest(const remoting::ConnectionPtr& connection,
                                const remoting::Command& request) {
+  if (IsDirected(request.code) && !request.is_oneway()) {
+    OnDirected(connection, request);
+    return;
+  }
   const bool reset = request.code == remoting::kResetConsumerClientOffset;
   if (request.code != remoting::kNotifyConsumerIdsChanged && !reset) {
     if (request.is_oneway()) return;
@@ -325,12 +355,7 @@ void ClientInstance::OnRequest(const remoting::ConnectionPtr& connection,
     return;
   }
   const std::string group = request.ext.StringOr(reset ? "group" : "consumerGroup", "");
-  std::shared_ptr<GroupMember> member;
-  {
-    std::lock_guard hold(mutex_);
-    const auto found = consumers_.find(group);
-    if (found != consumers_.end()) member = found->second.lock();
-  }
+  const std::shared_ptr<GroupMember> member = FindMember(group);
   if (member != nullptr && reset) {
     std::map<MessageQueue, std::int64_t> offsets;
     const auto body = remoting::ResetOffsetBody::Decode(request.body);

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -37,6 +38,9 @@ class GroupMember {
   virtual void OnRouteChanged() = 0;
   // The broker was told to move the group: queue -> offset.
   virtual void OnOffsetReset(std::map<MessageQueue, std::int64_t> offsets) = 0;
+  // A tool asks through the broker (307, 309, 221); `reply` once, on any thread.
+  using Reply = std::function<void(remoting::Command)>;
+  virtual void OnDirected(const remoting::Command& request, Reply reply) = 0;
 };
 
 class ClientInstance : public std::enable_shared_from_this<ClientInstance> {
@@ -92,6 +96,9 @@ class ClientInstance : public std::enable_shared_from_this<ClientInstance> {
   std::vector<std::shared_ptr<GroupMember>> Members();
   void Unregister(const std::string& producer_group, const std::string& consumer_group);
 
+  std::shared_ptr<GroupMember> FindMember(const std::string& group);
+  static bool IsDirected(std::int32_t code);
+  void OnDirected(const remoting::ConnectionPtr& connection, const remoting::Command& request);
   void OnRequest(const remoting::ConnectionPtr& connection, const remoting::Command& request);
   void OnDisconnect(const std::string& address);
   void OnRouteChange(bool new_address);

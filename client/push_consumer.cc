@@ -7,11 +7,13 @@
 
 #include "client/concurrent_service.h"
 #include "client/consumer_context.h"
+#include "client/directed_calls.h"
 #include "client/lock_keeper.h"
 #include "client/message_codec.h"
 #include "client/offset_committer.h"
 #include "client/orderly_service.h"
 #include "client/rebalancer.h"
+#include "remoting/codes.h"
 
 namespace triad::client {
 
@@ -76,8 +78,10 @@ class PushConsumer::State final : public GroupMember,
   void OnGroupChanged() override { WakeRebalancer(); }
   void OnRouteChanged() override { WakeRebalancer(); }
   void OnOffsetReset(std::map<MessageQueue, std::int64_t> offsets) override;
+  void OnDirected(const remoting::Command& request, Reply reply) override;
 
  private:
+  bool Listen(const Messages& messages, const MessageQueue& queue);
   Status Prepare(ConsumerContext* context);
   void FetchRoutes();
   void Run(std::map<MessageQueue, std::int64_t> local_offsets);
@@ -246,6 +250,42 @@ void PushConsumer::State::OnOffsetReset(std::map<MessageQueue, std::int64_t> off
     const ProcessQueuePtr queue = table_->Find(name);
     if (queue != nullptr) rebalancer_->MoveOffset(queue, offset);
   }
+}
+
+void PushConsumer::State::OnDirected(const remoting::Command& request, Reply reply) {
+  {
+    std::lock_guard hold(mutex_);
+    if (rebalancer_ == nullptr || context_->stopping) {
+      reply(remoting::Command::ResponseTo(request, remoting::kSystemError,
+                                          "the consumer is not running"));
+      return;
+    }
+  }
+  if (request.code == remoting::kConsumeMessageDirectly) {
+    context_->pool->Submit([self = shared_from_this(), request, reply = std::move(reply)] {
+      reply(ConsumeDirectly(request, self->context_->orderly,
+                            [&](const Messages& messages, const MessageQueue& queue) {
+                              return self->Listen(messages, queue);
+                            }));
+    });
+    return;
+  }
+  remoting::Command answer = remoting::Command::ResponseTo(request, remoting::kSuccess);
+  answer.body = request.code == remoting::kGetConsumerRunningInfo
+                    ? RunningInfoBody(*context_, Describe(), *table_, SystemClock().MonoNow())
+                    : StatusBody(*context_, *table_, request.ext.StringOr("topic", ""));
+  reply(std::move(answer));
+}
+
+bool PushConsumer::State::Listen(const Messages& messages, const MessageQueue& queue) {
+  if (context_->orderly) {
+    OrderlyContext call;
+    call.queue = queue;
+    return orderly_(messages, &call) == OrderlyResult::kSuccess;
+  }
+  ConcurrentContext call;
+  call.queue = queue;
+  return concurrently_(messages, &call) == ConcurrentResult::kSuccess;
 }
 
 // ---- the public face ----------------------------------------------------------------------------

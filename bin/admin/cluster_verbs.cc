@@ -1,95 +1,199 @@
-// clusterList, brokerStatus.
+// clusterList, brokerStatus, haStatus, cleanExpiredCQ, cleanUnusedTopic, deleteExpiredCommitLog.
 
-#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "bin/admin/ask.h"
+#include "bin/admin/number_text.h"
 #include "bin/admin/verbs.h"
-#include "bin/table.h"
+#include "remoting/codes.h"
+#include "remoting/json.h"
 
 namespace triad::admin {
 namespace {
 
-std::string FirstWord(const std::map<std::string, std::string>& info, const std::string& key) {
+using Info = std::map<std::string, std::string>;
+
+std::string ValueOf(const Info& info, const std::string& key) {
   const auto it = info.find(key);
-  return it == info.end() ? "" : it->second.substr(0, it->second.find(' '));
+  return it == info.end() ? "" : it->second;
 }
 
-int ClusterList(const std::string& cluster, Session* session) {
-  Result<std::vector<client::BrokerGroup>> groups = session->admin().ClusterList();
+std::string FirstWord(const Info& info, const std::string& key) {
+  const std::string value = ValueOf(info, key);
+  return value.substr(0, value.find(' '));
+}
+
+std::int64_t Count(const Info& info, const std::string& key) {
+  return std::atoll(ValueOf(info, key).c_str());
+}
+
+std::string HoursSince(const std::string& ms) {
+  const double earliest = std::atof(ms.c_str());
+  const auto now = static_cast<double>(std::time(nullptr));
+  return Decimal(earliest > 0 ? (now - earliest / 1000) / 3600 : 0.0);
+}
+
+// "100.00(0,0ms)": a rate, and how many requests wait how long.
+std::string Load(const Info& info, const std::string& rate, const std::string& queue) {
+  return FirstWord(info, rate) + "(" + ValueOf(info, queue + "ThreadPoolQueueSize") + "," +
+         ValueOf(info, queue + "ThreadPoolQueueHeadWaitTimeMills") + "ms)";
+}
+
+using Row = std::vector<std::string>;
+
+Row StateRow(const client::BrokerGroup& group, std::int64_t id, const std::string& address,
+             const Info& info) {
+  return {group.cluster,
+          group.broker_name,
+          std::to_string(id),
+          address,
+          FirstWord(info, "brokerVersionDesc"),
+          Load(info, "putTps", "send"),
+          Load(info, "getTransferredTps", "pull"),
+          HoursSince(FirstWord(info, "earliestMessageTimeStamp")),
+          FirstWord(info, "commitLogDiskRatio").substr(0, 6),
+          FirstWord(info, "brokerActive")};
+}
+
+Row TotalsRow(const client::BrokerGroup& group, const Info& info) {
+  const std::int64_t in = Count(info, "msgPutTotalTodayNow");
+  const std::int64_t out = Count(info, "msgGetTotalTodayNow");
+  const std::int64_t in_morning = Count(info, "msgPutTotalTodayMorning");
+  const std::int64_t out_morning = Count(info, "msgGetTotalTodayMorning");
+  return {group.cluster,
+          group.broker_name,
+          std::to_string(in_morning - Count(info, "msgPutTotalYesterdayMorning")),
+          std::to_string(out_morning - Count(info, "msgGetTotalYesterdayMorning")),
+          std::to_string(in - in_morning),
+          std::to_string(out - out_morning)};
+}
+
+int ClusterList(const Given& given, Session* session) {
+  const auto groups = session->admin().ClusterList();
   if (!groups.ok()) return Fail(groups.status());
-  Table table({"#Cluster Name", "#Broker Name", "#BID", "#Addr", "#Version", "#InTPS(LOAD)",
-               "#OutTPS(LOAD)", "#Hour", "#SPACE", "#ACTIVATED"});
+  const bool totals = given.Is("moreStats");
+  Table table(totals ? Row{"#Cluster Name", "#Broker Name", "#InTotalYest", "#OutTotalYest",
+                           "#InTotalToday", "#OutTotalToday"}
+                     : Row{"#Cluster Name", "#Broker Name", "#BID", "#Addr", "#Version",
+                           "#InTPS(LOAD)", "#OutTPS(LOAD)", "#Hour", "#SPACE", "#ACTIVATED"});
+  bool answered = false;
   for (const client::BrokerGroup& group : *groups) {
-    if (!cluster.empty() && group.cluster != cluster) continue;
+    if (given.Has("clusterName") && group.cluster != given.Text("clusterName")) continue;
     for (const auto& [id, address] : group.addresses) {
-      Result<std::map<std::string, std::string>> info = session->admin().RuntimeInfo(address);
-      if (!info.ok()) {
+      const auto info = session->admin().RuntimeInfo(address);
+      answered = answered || info.ok();
+      if (info.ok()) {
+        table.Add(totals ? TotalsRow(group, *info) : StateRow(group, id, address, *info));
+      } else if (!totals) {
         table.Add({group.cluster, group.broker_name, std::to_string(id), address, "", "", "", "",
                    "", "no answer: " + std::string(info.status().message())});
-        continue;
       }
-      const double earliest = std::atof(FirstWord(*info, "earliestMessageTimeStamp").c_str());
-      char hours[32];
-      std::snprintf(
-          hours, sizeof hours, "%.2f",
-          earliest > 0 ? (static_cast<double>(std::time(nullptr)) - earliest / 1000) / 3600 : 0.0);
-      table.Add({group.cluster, group.broker_name, std::to_string(id), address,
-                 FirstWord(*info, "brokerVersionDesc"), FirstWord(*info, "putTps"),
-                 FirstWord(*info, "getTransferredTps"), hours,
-                 FirstWord(*info, "commitLogDiskRatio").substr(0, 6),
-                 FirstWord(*info, "brokerActive")});
     }
   }
-  table.Print();
-  return table.rows() > 0 ? kDone : kRefused;
+  Print(table, given);
+  if (table.rows() == 0) return Fail(Status::NotFound("no broker is registered"));
+  return answered ? kDone : kUnreachable;
 }
 
-struct Place {
-  std::string cluster, broker;
-};
-
-int BrokerStatus(const Place& o, Session* session) {
-  std::vector<std::string> addresses;
-  if (!o.broker.empty()) {
-    addresses.push_back(o.broker);
-  } else {
-    Result<std::vector<client::BrokerGroup>> groups = session->admin().ClusterList();
-    if (!groups.ok()) return Fail(groups.status());
-    for (const client::BrokerGroup& group : *groups) {
-      if (!o.cluster.empty() && group.cluster != o.cluster) continue;
-      for (const auto& [id, address] : group.addresses) addresses.push_back(address);
-    }
-  }
-  if (addresses.empty()) return Fail(Status::NotFound("no broker in cluster " + o.cluster));
-  for (const std::string& address : addresses) {
-    Result<std::map<std::string, std::string>> info = session->admin().RuntimeInfo(address);
+int BrokerStatus(const Given& given, Session* session) {
+  const auto addresses = AddressesOf(given, session);
+  if (!addresses.ok()) return Fail(addresses.status());
+  std::vector<Record> records;
+  for (const std::string& address : *addresses) {
+    const auto info = session->admin().RuntimeInfo(address);
     if (!info.ok()) return Fail(info.status());
-    for (const auto& [key, value] : *info) {
-      const std::string prefix = addresses.size() > 1 ? address + " " : "";
-      std::printf("%s%-36s: %s\n", prefix.c_str(), key.c_str(), value.c_str());
-    }
+    Record record;
+    if (addresses->size() > 1) record.emplace_back("brokerAddr", address);
+    record.insert(record.end(), info->begin(), info->end());
+    records.push_back(std::move(record));
   }
+  Print(records, given);
   return kDone;
+}
+
+int HaStatus(const Given& given, Session* session) {
+  const auto addresses = AddressesOf(given, session);
+  if (!addresses.ok()) return Fail(addresses.status());
+  Table table({"#Addr", "#Master", "#In Sync", "#Slave Addr", "#Slave Ack Offset", "#Max Offset",
+               "#Diff", "#Slave In Sync"});
+  for (const std::string& address : *addresses) {
+    const auto answer = AskOk(address, remoting::kGetBrokerHaStatus, {}, "", session);
+    if (!answer.ok()) return Fail(answer.status());
+    const auto body = remoting::Json::Parse(answer->body);
+    if (!body.ok()) return Fail(body.status());
+    const Row head = {address, (*body)["master"].AsBool() ? "true" : "false",
+                      (*body)["inSyncSlaveNums"].AsString()};
+    for (const remoting::Json& slave : (*body)["haConnectionInfo"].items()) {
+      Row row = head;
+      row.insert(row.end(),
+                 {slave["addr"].AsString(), slave["slaveAckOffset"].AsString(),
+                  (*body)["masterCommitLogMaxOffset"].AsString(), slave["diff"].AsString(),
+                  slave["inSync"].AsBool() ? "true" : "false"});
+      table.Add(std::move(row));
+    }
+    if (!(*body)["haConnectionInfo"].items().empty()) continue;
+    Row row = head;
+    row.insert(row.end(),
+               {"", "", (*body)["haClientRuntimeInfo"]["maxOffset"].AsString("0"), "", ""});
+    table.Add(std::move(row));
+  }
+  Print(table, given);
+  return kDone;
+}
+
+// One request without fields to every broker of the place.
+int TellBrokers(int code, const char* what, const Given& given, Session* session) {
+  const auto addresses = AddressesOf(given, session);
+  if (!addresses.ok()) return Fail(addresses.status());
+  for (const std::string& address : *addresses) {
+    const auto answer = AskOk(address, code, {}, "", session);
+    if (!answer.ok()) return Fail(answer.status());
+  }
+  return Done(std::string(what) + " success at " + std::to_string(addresses->size()) + " broker" +
+                  (addresses->size() == 1 ? "" : "s"),
+              given);
+}
+
+std::vector<Option> CleaningPlace() {  // the original's long name differs here
+  return {{"-b,--brokerAddr", "only at this address", ""},
+          {"-c,--cluster,--clusterName", "in this cluster (without -c and -b: in every one)", ""}};
 }
 
 }  // namespace
 
-void AddClusterVerbs(Registry* verbs) {
-  const auto cluster = std::make_shared<std::string>();
-  CLI::App* verb =
-      verbs->Add("clusterList", "list clusters, their groups and peers",
-                 [cluster](Session* session) { return ClusterList(*cluster, session); });
-  verb->add_option("-c,--clusterName", *cluster, "only this cluster");
-
-  const auto place = std::make_shared<Place>();
-  verb = verbs->Add("brokerStatus", "show what a broker says of itself",
-                    [place](Session* session) { return BrokerStatus(*place, session); });
-  AddPlace(verb, &place->cluster, &place->broker);
+std::vector<Verb> ClusterVerbs() {
+  return {
+      {"clusterList",
+       "list clusters, their groups and peers",
+       "",
+       {{"-c,--clusterName", "only this cluster", ""},
+        {"-m,--moreStats", "messages in and out, yesterday and today", "", kSwitch}},
+       ClusterList},
+      {"brokerStatus", "show what a broker says of itself", "-b 127.0.0.1:10911", WithPlace({}),
+       BrokerStatus},
+      {"haStatus", "show how far each peer's copy of the log is", "-b 127.0.0.1:10911",
+       WithPlace({}), HaStatus},
+      {"cleanExpiredCQ", "have consume queues without messages cleaned", "-b 127.0.0.1:10911",
+       CleaningPlace(),
+       [](const Given& given, Session* session) {
+         return TellBrokers(remoting::kCleanExpiredConsumeQueue, "cleanExpiredCQ", given, session);
+       }},
+      {"cleanUnusedTopic", "have queues of topics that are gone cleaned", "-b 127.0.0.1:10911",
+       CleaningPlace(),
+       [](const Given& given, Session* session) {
+         return TellBrokers(remoting::kCleanUnusedTopic, "cleanUnusedTopic", given, session);
+       }},
+      {"deleteExpiredCommitLog", "have log files that are past their time deleted",
+       "-b 127.0.0.1:10911", CleaningPlace(),
+       [](const Given& given, Session* session) {
+         return TellBrokers(remoting::kDeleteExpiredCommitLog, "deleteExpiredCommitLog", given,
+                            session);
+       }},
+  };
 }
 
 }  // namespace triad::admin

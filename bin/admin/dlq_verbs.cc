@@ -5,16 +5,17 @@
 
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
-#include <memory>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "bin/admin/ask.h"
+#include "bin/admin/messages.h"
 #include "bin/admin/time_text.h"
 #include "bin/admin/verbs.h"
-#include "bin/table.h"
 #include "remoting/codes.h"
 #include "remoting/json.h"
 #include "triad/pull_consumer.h"
@@ -28,13 +29,6 @@ using client::ReceivedMessage;
 constexpr int kPullBatch = 32;
 constexpr std::chrono::milliseconds kPause{100};  // before a request is repeated
 constexpr int kTriesMax = 100;
-
-struct DlqOptions {
-  std::string group, topic, since, key, to, format = "table";
-  int limit = 0;  // 0: all
-  int rate = 0;   // a second; 0: as fast as it goes
-  bool dry_run = false;
-};
 
 struct DeadLetter {
   MessageQueue queue;  // of %DLQ%group
@@ -95,14 +89,14 @@ struct OpenRange {
   std::set<std::int64_t> settled;
 };
 
-Result<std::map<MessageQueue, OpenRange>> OpenRanges(const DlqOptions& o, Session* session) {
-  const std::string topic = DlqTopic(o.group);
+Result<std::map<MessageQueue, OpenRange>> OpenRanges(const std::string& group, Session* session) {
+  const std::string topic = DlqTopic(group);
   const auto leaders = Leaders(topic, session);
   if (!leaders.ok()) return leaders.status();
   std::map<MessageQueue, OpenRange> ranges;
   for (const auto& [broker_name, address] : *leaders) {
     const auto answer =
-        AskPatiently(broker_name, remoting::kDlqProgress, {{"group", o.group}}, topic, session);
+        AskPatiently(broker_name, remoting::kDlqProgress, {{"group", group}}, topic, session);
     if (!answer.ok()) return answer.status();
     if (answer->code != remoting::kSuccess) {
       return Status::Internal(broker_name + ": " + answer->remark);
@@ -121,34 +115,30 @@ Result<std::map<MessageQueue, OpenRange>> OpenRanges(const DlqOptions& o, Sessio
   return ranges;
 }
 
-bool Wanted(const DlqOptions& o, std::int64_t since_ms, const DeadLetter& letter) {
-  if (!o.topic.empty() && letter.origin_topic() != o.topic) return false;
+bool Wanted(const Given& given, std::int64_t since_ms, const DeadLetter& letter) {
+  if (given.Has("topic") && letter.origin_topic() != given.Text("topic")) return false;
   if (letter.failed_at_ms() < since_ms) return false;
-  if (o.key.empty()) return true;
+  const std::string& wanted = given.Text("key");
+  if (wanted.empty()) return true;
   for (const std::string& key : letter.message.keys) {
-    if (key == o.key) return true;
+    if (key == wanted) return true;
   }
-  return letter.message.message_id == o.key || letter.Property("ORIGIN_MESSAGE_ID") == o.key;
+  return letter.message.message_id == wanted || letter.Property("ORIGIN_MESSAGE_ID") == wanted;
 }
 
 // The open dead letters that the options ask for, oldest first in each queue.
-Result<std::vector<DeadLetter>> Find(const DlqOptions& o, Session* session) {
-  std::int64_t since_ms = 0;
-  if (!o.since.empty()) {
-    const Result<std::int64_t> since = ParseTime(o.since);
-    if (!since.ok()) return since.status();
-    since_ms = *since;
-  }
-  const auto ranges = OpenRanges(o, session);
+Result<std::vector<DeadLetter>> Find(const Given& given, Session* session) {
+  const Result<std::int64_t> since_ms = TimeOrZero(given.Text("since"));
+  if (!since_ms.ok()) return since_ms.status();
+  const std::int64_t limit = given.Number("limit");
+  const auto ranges = OpenRanges(given.Text("group"), session);
   if (!ranges.ok()) return ranges.status();
   client::PullConsumerOptions consumer_options;
   consumer_options.client = session->client_options();
   client::PullConsumer consumer(consumer_options);
   TRIAD_RETURN_IF_ERROR(consumer.Start());
   std::vector<DeadLetter> found;
-  const auto full = [&] {
-    return o.limit > 0 && found.size() >= static_cast<std::size_t>(o.limit);
-  };
+  const auto full = [&] { return limit > 0 && found.size() >= static_cast<std::size_t>(limit); };
   for (const auto& [queue, range] : *ranges) {
     for (std::int64_t next = range.begin; next < range.end && !full();) {
       const auto pulled = consumer.Pull(queue, "*", next, kPullBatch);
@@ -159,7 +149,7 @@ Result<std::vector<DeadLetter>> Find(const DlqOptions& o, Session* session) {
         if (full() || message.queue_offset >= range.end) break;
         if (range.settled.contains(message.queue_offset)) continue;
         DeadLetter letter{queue, message.queue_offset, message};
-        if (Wanted(o, since_ms, letter)) found.push_back(std::move(letter));
+        if (Wanted(given, *since_ms, letter)) found.push_back(std::move(letter));
       }
     }
   }
@@ -172,8 +162,8 @@ std::string Joined(const std::vector<std::string>& words) {
   return text;
 }
 
-int List(const DlqOptions& o, Session* session) {
-  const auto letters = Find(o, session);
+int List(const Given& given, Session* session) {
+  const auto letters = Find(given, session);
   if (!letters.ok()) return Fail(letters.status());
   Table table({"#Broker Name", "#QID", "#Offset", "#Origin Topic", "#First Failure", "#Times",
                "#Keys", "#MsgId", "#Reason"});
@@ -184,8 +174,8 @@ int List(const DlqOptions& o, Session* session) {
                Joined(letter.message.keys), letter.message.message_id,
                letter.Property("FAILURE_REASON")});
   }
-  Print(table, o.format);
-  if (o.format == "table") std::printf("%zu dead letters are open\n", letters->size());
+  Print(table, given);
+  Note(std::to_string(letters->size()) + " dead letters are open", given);
   return kDone;
 }
 
@@ -219,10 +209,10 @@ std::string WholeJson(const std::vector<DeadLetter>& letters) {
   return writer.Take();
 }
 
-int View(const DlqOptions& o, Session* session) {
-  const auto letters = Find(o, session);
+int View(const Given& given, Session* session) {
+  const auto letters = Find(given, session);
   if (!letters.ok()) return Fail(letters.status());
-  if (o.format == "json") {
+  if (given.json()) {
     std::printf("%s\n", WholeJson(*letters).c_str());
     return kDone;
   }
@@ -233,7 +223,7 @@ int View(const DlqOptions& o, Session* session) {
 // Keeps to so many a second.
 class Pace {
  public:
-  explicit Pace(int rate) : rate_(rate), next_(std::chrono::steady_clock::now()) {}
+  explicit Pace(std::int64_t rate) : rate_(rate), next_(std::chrono::steady_clock::now()) {}
   void Wait() {
     if (rate_ <= 0) return;
     std::this_thread::sleep_until(next_);
@@ -241,7 +231,7 @@ class Pace {
   }
 
  private:
-  const int rate_;
+  const std::int64_t rate_;
   std::chrono::steady_clock::time_point next_;
 };
 
@@ -251,26 +241,28 @@ std::string Field(const client::Admin::Answer& answer, const std::string& name) 
 }
 
 // Replays or drops what is open, one after another; a line for each.
-int Settle(const DlqOptions& o, bool replay, Session* session) {
-  const auto letters = Find(o, session);
+int Settle(const Given& given, bool replay, Session* session) {
+  const std::string to = replay ? given.Text("to") : "";
+  const std::string& group = given.Text("group");
+  const auto letters = Find(given, session);
   if (!letters.ok()) return Fail(letters.status());
   Table table({"#Broker Name", "#QID", "#Offset", "#MsgId", "#Result", "#Topic", "#New MsgId"});
-  Pace pace(o.rate);
+  Pace pace(given.Number("rate"));
   std::map<std::string, int> outcomes;
   int failed = 0;
   for (const DeadLetter& letter : *letters) {
     std::vector<std::string> row = {letter.queue.broker_name, std::to_string(letter.queue.queue_id),
                                     std::to_string(letter.offset), letter.message.message_id};
-    if (o.dry_run) {
+    if (given.Is("dry-run")) {
       row.insert(row.end(), {replay ? "would be replayed" : "would be dropped",
-                             replay ? (o.to.empty() ? "%RETRY%" + o.group : o.to) : "", ""});
+                             replay ? (to.empty() ? RetryTopic(group) : to) : "", ""});
       table.Add(std::move(row));
       continue;
     }
     pace.Wait();
     std::map<std::string, std::string> fields = {
-        {"group", o.group}, {"queueId", row[1]}, {"queueOffset", row[2]}};
-    if (replay && !o.to.empty()) fields["to"] = o.to;
+        {"group", group}, {"queueId", row[1]}, {"queueOffset", row[2]}};
+    if (!to.empty()) fields["to"] = to;
     const auto answer =
         AskPatiently(letter.queue.broker_name, replay ? remoting::kDlqReplay : remoting::kDlqDrop,
                      fields, letter.queue.topic, session);
@@ -287,65 +279,45 @@ int Settle(const DlqOptions& o, bool replay, Session* session) {
     table.Add(std::move(row));
     if (!answer.ok()) break;  // nobody answers any more: run it again later
   }
-  Print(table, o.format);
-  if (o.format == "table") {
-    for (const auto& [outcome, count] : outcomes) std::printf("%d %s\n", count, outcome.c_str());
-    if (failed > 0) std::printf("%d failed and stay open; run it again\n", failed);
-  }
+  Print(table, given);
+  for (const auto& [outcome, count] : outcomes) Note(std::to_string(count) + " " + outcome, given);
+  if (failed > 0) Note(std::to_string(failed) + " failed and stay open; run it again", given);
   return failed == 0 ? kDone : kRefused;
 }
 
-void AddChoice(CLI::App* verb, DlqOptions* o) {
-  verb->add_option("-g,--group", o->group, "consumer group")->required();
-  verb->add_option("-t,--topic", o->topic, "only of messages that came from this topic");
-  verb->add_option("--since", o->since,
-                   "only what failed first at this time or later: milliseconds or "
-                   "yyyy-MM-dd#HH:mm:ss:SSS");
-  verb->add_option("--key", o->key, "only with this key, message id or origin message id");
-  verb->add_option("--limit", o->limit, "at most so many, oldest first; 0: all")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  AddOutput(verb, &o->format);
-  verb->fallthrough();  // -n may stand anywhere
+std::vector<Option> WithChoice(std::vector<Option> more) {
+  std::vector<Option> options = {
+      {"-g,--group", "consumer group"},
+      {"-t,--topic", "only of messages that came from this topic", ""},
+      {"--since",
+       "only what failed first at this time or later: milliseconds or yyyy-MM-dd#HH:mm:ss:SSS", ""},
+      {"--key", "only with this key, message id or origin message id", ""},
+      {"--limit", "at most so many, oldest first; 0: all", "0", kCount}};
+  options.insert(options.end(), more.begin(), more.end());
+  return options;
 }
 
 }  // namespace
 
-void AddDlqVerbs(Registry* verbs) {
-  const auto o = std::make_shared<DlqOptions>();
-  const auto action = std::make_shared<std::function<int(Session*)>>();
-  CLI::App* dlq = verbs->Add("dlq", "list, view, replay or drop the dead letters of a group",
-                             [action](Session* session) { return (*action)(session); });
-  dlq->require_subcommand(1);
-  const auto add = [&](const char* name, const char* help, const char* example, auto run) {
-    CLI::App* verb = dlq->add_subcommand(name, help);
-    verb->footer(std::string("Example: mqadmin dlq ") + example);
-    AddChoice(verb, o.get());
-    verb->callback(
-        [action, o, run] { *action = [o, run](Session* session) { return run(*o, session); }; });
-    return verb;
+std::vector<Verb> DlqVerbs() {
+  const Option rate = {"--rate", "at most so many a second; 0: as fast as it goes", "0", kCount};
+  const Option dry_run = {"--dry-run", "only say what would be done", "", kSwitch};
+  return {
+      {"dlq list", "one line per dead letter that is not replayed or dropped yet",
+       "-g my_group --since 2026-11-30#08:00:00:000", WithChoice({}), List},
+      {"dlq view", "the same with all properties and the body", "-g my_group --key order-17",
+       WithChoice({}), View},
+      {"dlq replay",
+       "send them again: to the group's own retry topic, so that no other group gets them. May be "
+       "killed and run again: nothing is sent twice",
+       "-g my_group --topic Orders --rate 100",
+       WithChoice(
+           {{"--to", "send them to this topic instead, for all of its groups", ""}, rate, dry_run}),
+       [](const Given& given, Session* session) { return Settle(given, true, session); }},
+      {"dlq drop", "give them up: they are not listed or replayed any more",
+       "-g my_group --key order-17 --dry-run", WithChoice({rate, dry_run}),
+       [](const Given& given, Session* session) { return Settle(given, false, session); }},
   };
-  add("list", "one line per dead letter that is not replayed or dropped yet",
-      "list -n 127.0.0.1:9876 -g my_group --since 2026-11-30#08:00:00:000", List);
-  add("view", "the same with all properties and the body",
-      "view -n 127.0.0.1:9876 -g my_group --key order-17", View);
-  CLI::App* replay =
-      add("replay",
-          "send them again: to the group's own retry topic, so that no other group gets them. May "
-          "be killed and run again: nothing is sent twice",
-          "replay -n 127.0.0.1:9876 -g my_group --topic Orders --rate 100",
-          [](const DlqOptions& given, Session* session) { return Settle(given, true, session); });
-  replay->add_option("--to", o->to, "send them to this topic instead, for all of its groups");
-  CLI::App* drop =
-      add("drop", "give them up: they are not listed or replayed any more",
-          "drop -n 127.0.0.1:9876 -g my_group --key order-17 --dry-run",
-          [](const DlqOptions& given, Session* session) { return Settle(given, false, session); });
-  for (CLI::App* verb : {replay, drop}) {
-    verb->add_option("--rate", o->rate, "at most so many a second; 0: as fast as it goes")
-        ->capture_default_str()
-        ->check(CLI::NonNegativeNumber);
-    verb->add_flag("--dry-run", o->dry_run, "only say what would be done");
-  }
 }
 
 }  // namespace triad::admin

@@ -1,16 +1,15 @@
-// sendMessage, consumeMessage, queryMsgById.
+// sendMessage, checkMsgSendRT, sendMsgStatus, consumeMessage, printMsg, printMsgByQueue.
 
-#include <algorithm>
+#include <chrono>
 #include <cstdint>
-#include <cstdio>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "bin/admin/messages.h"
+#include "bin/admin/number_text.h"
 #include "bin/admin/time_text.h"
 #include "bin/admin/verbs.h"
-#include "bin/table.h"
 #include "triad/producer.h"
 #include "triad/pull_consumer.h"
 
@@ -18,153 +17,230 @@ namespace triad::admin {
 namespace {
 
 using client::MessageQueue;
+using client::ReceivedMessage;
+using Clock = std::chrono::steady_clock;
 
-void PrintMessage(const client::ReceivedMessage& message) {
-  const auto row = [](const char* name, const std::string& value) {
-    std::printf("%-20s %s\n", name, value.c_str());
-  };
-  row("OffsetID:", message.offset_message_id);
-  row("Topic:", message.queue.topic);
-  std::string keys;
-  for (const std::string& key : message.keys) keys += (keys.empty() ? "" : " ") + key;
-  row("Tags:", "[" + message.tag + "]");
-  row("Keys:", "[" + keys + "]");
-  row("Queue ID:", std::to_string(message.queue.queue_id));
-  row("Queue Offset:", std::to_string(message.queue_offset));
-  row("CommitLog Offset:", std::to_string(message.physical_offset));
-  row("Reconsume Times:", std::to_string(message.reconsume_times));
-  row("Born Timestamp:", FormatTime(message.born_time_ms));
-  row("Store Timestamp:", FormatTime(message.store_time_ms));
-  row("Born Host:", message.born_host);
-  row("Store Host:", message.store_host);
-  row("System Flag:", std::to_string(message.sys_flag));
-  std::string properties;
-  for (const auto& [key, value] : message.properties)
-    properties += (properties.empty() ? "" : ", ") + key + "=" + value;
-  row("Properties:", "{" + properties + "}");
-  row("Message Body:", message.body);
+client::ProducerOptions ProducerOptionsOf(Session* session) {
+  client::ProducerOptions options;
+  options.client = session->client_options();
+  options.group = "mqadmin_producer";
+  options.retries = 3;
+  return options;
 }
 
-struct SendOptions {
-  std::string broker, topic, body, keys, tags;
-  int queue = -1;
-};
-
-int SendMessage(const SendOptions& o, Session* session) {
-  client::ProducerOptions producer_options;
-  producer_options.client = session->client_options();
-  producer_options.group = "mqadmin_producer";
-  producer_options.retries = 3;
-  client::Producer producer(producer_options);
+int SendMessage(const Given& given, Session* session) {
+  client::Producer producer(ProducerOptionsOf(session));
   const Status started = producer.Start();
   if (!started.ok()) return Fail(started);
   client::Message message;
-  message.topic = o.topic;
-  message.body = o.body;
-  message.tag = o.tags;
-  if (!o.keys.empty()) message.keys = {o.keys};
-  Result<client::SendResult> sent =
-      o.queue >= 0 && !o.broker.empty()
-          ? producer.Send(message, MessageQueue{o.topic, o.broker, o.queue})
-          : producer.Send(message);
+  message.topic = given.Text("topic");
+  message.body = given.Text("body");
+  message.tag = given.Text("tags");
+  if (given.Has("key")) message.keys = {given.Text("key")};
+  if (given.Has("broker") != (given.Number("qid") >= 0)) {
+    return WrongUse(Status::InvalidArgument("-b and -i go together"));
+  }
+  const auto sent = given.Has("broker")
+                        ? producer.Send(message, MessageQueue{message.topic, given.Text("broker"),
+                                                              given.Int("qid")})
+                        : producer.Send(message);
   if (!sent.ok()) return Fail(sent.status());
   Table table({"#Broker Name", "#QID", "#Queue Offset", "#Send Result", "#MsgId", "#OffsetMsgId"});
   table.Add({sent->queue.broker_name, std::to_string(sent->queue.queue_id),
              std::to_string(sent->queue_offset), "SEND_OK", sent->message_id,
              sent->offset_message_id});
-  table.Print();
+  Print(table, given);
   return kDone;
 }
 
-struct ConsumeOptions {
-  std::string broker, topic, group, expression = "*";
-  int queue = -1, count = 128;
-  std::int64_t offset = -1;
-};
-
-Status PrintQueue(const ConsumeOptions& o, client::PullConsumer* consumer,
-                  const MessageQueue& queue, int* left) {
-  Result<std::int64_t> begin =
-      o.offset >= 0 ? Result<std::int64_t>(o.offset) : consumer->MinOffset(queue);
-  Result<std::int64_t> end = consumer->MaxOffset(queue);
-  if (!begin.ok()) return begin.status();
-  if (!end.ok()) return end.status();
-  std::int64_t at = *begin;
-  while (*left > 0 && at < *end) {
-    Result<client::PullResult> pulled =
-        consumer->Pull(queue, o.expression, at, std::min(*left, 32));
-    if (!pulled.ok()) return pulled.status();
-    for (const client::ReceivedMessage& message : pulled->messages) {
-      if (*left == 0) break;
-      --*left;
-      std::printf("MSGID: %s %s %s QID: %d offset: %lld tags: %s BODY: %s\n",
-                  message.message_id.c_str(), FormatTime(message.store_time_ms).c_str(),
-                  queue.topic.c_str(), queue.queue_id, static_cast<long long>(message.queue_offset),
-                  message.tag.c_str(), message.body.c_str());
-    }
-    if (pulled->next_begin_offset <= at) break;
-    at = pulled->next_begin_offset;
+// How long each of `count` sends takes; 1 when one fails.
+int TimeSends(const std::string& topic, std::int64_t count, std::int64_t bytes, const Given& given,
+              Session* session) {
+  client::Producer producer(ProducerOptionsOf(session));
+  const Status started = producer.Start();
+  if (!started.ok()) return Fail(started);
+  client::Message message;
+  message.topic = topic;
+  message.body = std::string(static_cast<std::size_t>(bytes), 'm');
+  Table table({"#Broker Name", "#QID", "#Send Result", "#RT ms"});
+  double total = 0;
+  std::int64_t failed = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto begin = Clock::now();
+    const auto sent = producer.Send(message);
+    const double ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+    total += ms;
+    failed += !sent.ok();
+    table.Add({sent.ok() ? sent->queue.broker_name : "",
+               sent.ok() ? std::to_string(sent->queue.queue_id) : "",
+               sent.ok() ? "SEND_OK" : sent.status().ToString(), Decimal(ms)});
   }
-  return Status::Ok();
+  Print(table, given);
+  Note("Avg RT: " + Decimal(count > 0 ? total / static_cast<double>(count) : 0) + " ms", given);
+  return failed == 0 ? kDone : kRefused;
 }
 
-int ConsumeMessage(const ConsumeOptions& o, Session* session) {
-  client::PullConsumerOptions consumer_options;
-  consumer_options.client = session->client_options();
-  if (!o.group.empty()) consumer_options.group = o.group;
-  client::PullConsumer consumer(consumer_options);
+int CheckMsgSendRt(const Given& given, Session* session) {
+  return TimeSends(given.Text("topic"), given.Number("amount"), given.Number("size"), given,
+                   session);
+}
+
+int SendMsgStatus(const Given& given, Session* session) {  // each broker has a topic of its name
+  return TimeSends(given.Text("brokerName"), given.Number("count"), given.Number("messageSize"),
+                   given, session);
+}
+
+// Prints what `range` holds: a line each, or a list of all.
+int Show(Range range, bool bodies, const std::string& group, const Given& given, Session* session) {
+  const auto begin = TimeOrZero(given.Text("beginTimestamp"));
+  const auto end = TimeOrZero(given.Text("endTimestamp"));
+  if (!begin.ok()) return WrongUse(begin.status());
+  if (!end.ok()) return WrongUse(end.status());
+  range.begin_ms = *begin;
+  range.end_ms = *end;
+  client::PullConsumerOptions options;
+  options.client = session->client_options();
+  if (!group.empty()) options.group = group;
+  client::PullConsumer consumer(options);
   const Status started = consumer.Start();
   if (!started.ok()) return Fail(started);
-  Result<std::vector<MessageQueue>> queues = consumer.Queues(o.topic);
-  if (!queues.ok()) return Fail(queues.status());
-  int left = o.count;
-  for (const MessageQueue& queue : *queues) {
-    if (!o.broker.empty() && queue.broker_name != o.broker) continue;
-    if (o.queue >= 0 && queue.queue_id != o.queue) continue;
-    const Status done = PrintQueue(o, &consumer, queue, &left);
-    if (!done.ok()) return Fail(done);
-  }
-  std::printf("%d message%s\n", o.count - left, o.count - left == 1 ? "" : "s");
+  std::vector<Record> records;
+  std::size_t count = 0;
+  const Status done = ForEach(range, &consumer, [&](const ReceivedMessage& message) {
+    ++count;
+    if (given.json()) {
+      records.push_back(Describe(message));
+      return;
+    }
+    Note("MSGID: " + message.message_id + " " + FormatTime(message.store_time_ms) + " " +
+             message.queue.topic + " QID: " + std::to_string(message.queue.queue_id) +
+             " offset: " + std::to_string(message.queue_offset) + " tags: " + message.tag +
+             (bodies ? " BODY: " + message.body : ""),
+         given);
+  });
+  if (!done.ok()) return Fail(done);
+  if (given.json()) Print(records, given);
+  Note(std::to_string(count) + " message" + (count == 1 ? "" : "s"), given);
   return kDone;
 }
 
-int QueryMsgById(const std::string& id, Session* session) {
-  Result<client::ReceivedMessage> message = session->admin().ViewMessage(id);
-  if (!message.ok()) return Fail(message.status());
-  PrintMessage(*message);
+int ConsumeMessage(const Given& given, Session* session) {
+  Range range;
+  range.topic = given.Text("topic");
+  range.broker_name = given.Text("brokerName");
+  range.queue_id = given.Number("queueId");
+  range.from_offset = given.Number("offset");
+  range.count = given.Number("MessageNumber");
+  range.expression = given.Text("expression");
+  return Show(std::move(range), true, given.Text("consumerGroup"), given, session);
+}
+
+int PrintMsg(const Given& given, Session* session) {
+  Range range;
+  range.topic = given.Text("topic");
+  range.expression = given.Text("subExpression");
+  return Show(std::move(range), given.Is("printBody"), "", given, session);
+}
+
+// How many messages of each tag the queue holds.
+int CountTags(const Range& range, const Given& given, Session* session) {
+  client::PullConsumerOptions options;
+  options.client = session->client_options();
+  client::PullConsumer consumer(options);
+  const Status started = consumer.Start();
+  if (!started.ok()) return Fail(started);
+  std::map<std::string, std::int64_t> counts;
+  const Status done = ForEach(range, &consumer,
+                              [&counts](const ReceivedMessage& message) { ++counts[message.tag]; });
+  if (!done.ok()) return Fail(done);
+  Table table({"#Tag", "#Count"});
+  for (const auto& [tag, count] : counts) table.Add({tag, std::to_string(count)});
+  Print(table, given);
   return kDone;
+}
+
+int PrintMsgByQueue(const Given& given, Session* session) {
+  Range range;
+  range.topic = given.Text("topic");
+  range.expression = given.Text("subExpression");
+  range.broker_name = given.Text("brokerName");
+  range.queue_id = given.Number("queueId");
+  if (given.Is("calculate")) return CountTags(range, given, session);
+  return Show(std::move(range), given.Is("printBody"), "", given, session);
 }
 
 }  // namespace
 
-void AddMessageVerbs(Registry* verbs) {
-  const auto send = std::make_shared<SendOptions>();
-  CLI::App* verb = verbs->Add("sendMessage", "send one message",
-                              [send](Session* session) { return SendMessage(*send, session); });
-  verb->add_option("-t,--topic", send->topic, "topic")->required();
-  verb->add_option("-p,--body", send->body, "body")->required();
-  verb->add_option("-k,--key", send->keys, "key");
-  verb->add_option("-c,--tags", send->tags, "tag");
-  verb->add_option("-b,--broker", send->broker, "broker name (with -i)");
-  verb->add_option("-i,--qid", send->queue, "queue id (with -b)");
-
-  const auto consume = std::make_shared<ConsumeOptions>();
-  verb = verbs->Add("consumeMessage", "print messages, from the beginning or an offset",
-                    [consume](Session* session) { return ConsumeMessage(*consume, session); });
-  verb->add_option("-t,--topic", consume->topic, "topic")->required();
-  verb->add_option("-b,--brokerName", consume->broker, "only this broker name");
-  verb->add_option("-i,--queueId", consume->queue, "only this queue");
-  verb->add_option("-o,--offset", consume->offset, "first queue offset");
-  verb->add_option("-c,--MessageNumber", consume->count, "at most so many")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  verb->add_option("-g,--consumerGroup", consume->group, "group to pull as");
-  verb->add_option("-e,--expression", consume->expression, "tag expression")->capture_default_str();
-
-  const auto id = std::make_shared<std::string>();
-  verb = verbs->Add("queryMsgById", "show one message by its offset message id",
-                    [id](Session* session) { return QueryMsgById(*id, session); });
-  verb->add_option("-i,--msgId", *id, "offset message id (32 hexadecimal digits)")->required();
+std::vector<Verb> MessageVerbs() {
+  const Option topic = {"-t,--topic", "topic"};
+  const char* time = "currentTimeMillis, milliseconds, or yyyy-MM-dd#HH:mm:ss:SSS";
+  const Option tags = {"-s,--subExpression", "only with these tags: TagA || TagB", "*"};
+  const Option charset = {"-c,--charsetName",
+                          "taken, without effect: bytes are printed as they are", "UTF-8"};
+  return {
+      {"sendMessage",
+       "send one message",
+       "-t Orders -k order-1 -c paid -p hello",
+       {topic,
+        {"-p,--body", "body"},
+        {"-k,--key", "key", ""},
+        {"-c,--tags", "tag", ""},
+        {"-b,--broker", "broker name (with -i)", ""},
+        {"-i,--qid", "queue id (with -b)", "-1", kNumber},
+        {"-m,--msgTraceEnable", "taken, without effect", "false", kText, kYesNo}},
+       SendMessage},
+      {"checkMsgSendRT",
+       "send messages and show how long each takes",
+       "-t Orders -a 10",
+       {topic,
+        {"-a,--amount", "how many", "100", kCount},
+        {"-s,--size", "bytes of each", "128", kCount}},
+       CheckMsgSendRt},
+      {"sendMsgStatus",
+       "the same, to the topic that is named like a broker",
+       "-b RaftNode00 -c 10",
+       {{"-b,--brokerName", "broker name"},
+        {"-c,--count", "how many", "50", kCount},
+        {"-s,--messageSize", "bytes of each", "128", kCount}},
+       SendMsgStatus},
+      {"consumeMessage",
+       "print messages, from the beginning, an offset or a time",
+       "-t Orders -c 10",
+       {topic,
+        {"-b,--brokerName", "only of this broker name", ""},
+        {"-i,--queueId", "only of this queue", "-1", kNumber},
+        {"-o,--offset", "first queue offset", "-1", kNumber},
+        {"-c,--MessageNumber", "at most so many", "128", kCount},
+        {"-s,--beginTimestamp", time, ""},
+        {"-e,--endTimestamp", time, ""},
+        {"-g,--consumerGroup", "group to pull as", ""},
+        {"--expression", "only with these tags: TagA || TagB", "*"}},
+       ConsumeMessage},
+      {"printMsg",
+       "print the messages of a topic",
+       "-t Orders -d true",
+       {topic,
+        tags,
+        charset,
+        {"-b,--beginTimestamp", time, ""},
+        {"-e,--endTimestamp", time, ""},
+        {"-d,--printBody", "with the body", "true", kText, kYesNo}},
+       PrintMsg},
+      {"printMsgByQueue",
+       "print the messages of one queue, or count them by tag",
+       "-t Orders -a RaftNode00 -i 0 -d true",
+       {topic,
+        {"-a,--brokerName", "broker name"},
+        {"-i,--queueId", "queue id", nullptr, kCount},
+        tags,
+        charset,
+        {"-b,--beginTimestamp", time, ""},
+        {"-e,--endTimestamp", time, ""},
+        {"-p,--print", "taken: messages are printed unless -f true", "true", kText, kYesNo},
+        {"-d,--printBody", "with the body", "false", kText, kYesNo},
+        {"-f,--calculate", "count by tag instead", "false", kText, kYesNo}},
+       PrintMsgByQueue},
+  };
 }
 
 }  // namespace triad::admin

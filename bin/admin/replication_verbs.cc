@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <memory>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "bin/admin/peers.h"
 #include "bin/admin/verbs.h"
-#include "bin/table.h"
 #include "remoting/codes.h"
 
 namespace triad::admin {
@@ -59,8 +58,8 @@ void AddRow(const GroupView& group, const PeerView& peer, Table* table) {
   table->Add(std::move(row));
 }
 
-int RaftStatus(const GroupChoice& choice, const std::string& format, Session* session) {
-  const Result<std::vector<GroupView>> groups = ViewGroups(choice, session);
+int RaftStatus(const Given& given, Session* session) {
+  const Result<std::vector<GroupView>> groups = ViewGroups(ChoiceOf(given), session);
   if (!groups.ok()) return Fail(groups.status());
   Table table({"#Group", "#Peer", "#Role", "#Term", "#Last", "#Committed", "#Applied",
                "#Lag Entries", "#Lag Bytes", "#Lag ms", "#Contact ms", "#Sync p99 ms",
@@ -68,14 +67,9 @@ int RaftStatus(const GroupChoice& choice, const std::string& format, Session* se
   for (const GroupView& group : *groups) {
     for (const PeerView& peer : group.peers) AddRow(group, peer, &table);
   }
-  Print(table, format);
+  Print(table, given);
   return kDone;
 }
-
-struct TransferOptions {
-  GroupChoice choice;
-  std::string to;
-};
 
 // Who leads after a transfer from `from`; asked until somebody says so.
 std::string NewLeader(const GroupChoice& choice, const std::string& from, Session* session) {
@@ -90,109 +84,87 @@ std::string NewLeader(const GroupChoice& choice, const std::string& from, Sessio
   return "another peer";
 }
 
-int TransferLeader(const TransferOptions& o, Session* session) {
-  const Result<GroupView> group = ViewGroup(o.choice, session);
-  if (!group.ok()) return Fail(group.status());
+// `to` empty: the best follower.
+Result<std::string> Transfer(const GroupChoice& choice, const std::string& to, Session* session) {
+  const Result<GroupView> group = ViewGroup(choice, session);
+  if (!group.ok()) return group.status();
   const PeerView* leader = group->leader();
   if (leader == nullptr) {
-    return Fail(Status::Unavailable("nobody leads group " + group->broker_name + " now"));
+    return Status::Unavailable("nobody leads group " + group->broker_name + " now");
   }
-  if (leader->id == o.to) {
-    std::printf("%s leads group %s already\n", o.to.c_str(), group->broker_name.c_str());
-    return kDone;
-  }
+  if (leader->id == to) return to + " leads group " + group->broker_name + " already";
   const auto begun_at = std::chrono::steady_clock::now();
   const Result<client::Admin::Answer> answer = session->admin().Ask(
-      leader->address, remoting::kTriadTransferLeader, {{"from", leader->id}, {"to", o.to}});
-  if (!answer.ok()) return Fail(answer.status());
+      leader->address, remoting::kTriadTransferLeader, {{"from", leader->id}, {"to", to}});
+  if (!answer.ok()) return answer.status();
   if (answer->code != remoting::kSuccess) {
-    std::fprintf(stderr, "mqadmin: leadership of %s stays with %s: %s\n",
-                 group->broker_name.c_str(), leader->id.c_str(), answer->remark.c_str());
-    return kRefused;
+    return Status::Internal("leadership of " + group->broker_name + " stays with " + leader->id +
+                            ": " + answer->remark);
   }
   const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(
       std::chrono::steady_clock::now() - begun_at);
-  std::printf("leadership of group %s went from %s to %s in %lld ms\n", group->broker_name.c_str(),
-              leader->id.c_str(), NewLeader(o.choice, leader->id, session).c_str(),
-              static_cast<long long>(took.count()));
-  return kDone;
+  return "leadership of group " + group->broker_name + " went from " + leader->id + " to " +
+         NewLeader(choice, leader->id, session) + " in " + std::to_string(took.count()) + " ms";
 }
 
-struct ChangeOptions {
-  GroupChoice choice;
-  std::string id;
-  std::string address;
-};
+int TransferLeader(const Given& given, Session* session) {
+  const Result<std::string> done = Transfer(ChoiceOf(given), given.Text("to"), session);
+  return done.ok() ? Done(*done, given) : Fail(done.status());
+}
 
-int ChangeMembership(const std::string& op, const ChangeOptions& o, const std::string& done_text,
+int ChangeMembership(const std::string& op, const std::string& done_text, const Given& given,
                      Session* session) {
-  Result<GroupView> group = ViewGroup(o.choice, session);
+  const std::string& id = given.Text("id");
+  Result<GroupView> group = ViewGroup(ChoiceOf(given), session);
   if (!group.ok()) return Fail(group.status());
   const PeerView* leader = group->leader();
   if (leader == nullptr) {
     return Fail(Status::Unavailable("nobody leads group " + group->broker_name + " now"));
   }
   // Handed over first, so that clients notice nothing.
-  if (op == "remove" && leader->id == o.id && group->peers.size() > 1) {
-    TransferOptions away;
-    away.choice = o.choice;
-    const int moved = TransferLeader(away, session);
-    if (moved != kDone) return moved;
-    return ChangeMembership(op, o, done_text, session);
+  if (op == "remove" && leader->id == id && group->peers.size() > 1) {
+    const Result<std::string> moved = Transfer(ChoiceOf(given), "", session);
+    if (!moved.ok()) return Fail(moved.status());
+    Note(*moved, given);
+    return ChangeMembership(op, done_text, given, session);
   }
+  std::map<std::string, std::string> fields = {{"op", op}, {"id", id}, {"address", ""}};
+  if (op == "add") fields["address"] = given.Text("address");
   const Result<client::Admin::Answer> answer =
-      session->admin().Ask(leader->address, remoting::kTriadChangeMembership,
-                           {{"op", op}, {"id", o.id}, {"address", o.address}});
+      session->admin().Ask(leader->address, remoting::kTriadChangeMembership, fields);
   if (!answer.ok()) return Fail(answer.status());
   if (answer->code != remoting::kSuccess) {
-    std::fprintf(stderr, "mqadmin: the members of %s stay as they are: %s\n",
-                 group->broker_name.c_str(), answer->remark.c_str());
-    return kRefused;
+    return Fail(Status::Internal("the members of " + group->broker_name +
+                                 " stay as they are: " + answer->remark));
   }
-  std::printf("%s %s group %s\n", o.id.c_str(), done_text.c_str(), group->broker_name.c_str());
-  return kDone;
-}
-
-void AddChangeVerb(Registry* verbs, const char* name, const char* help, const char* op,
-                   const char* done_text) {
-  const auto o = std::make_shared<ChangeOptions>();
-  CLI::App* verb = verbs->Add(name, help, [o, op = std::string(op), done_text](Session* session) {
-    return ChangeMembership(op, *o, done_text, session);
-  });
-  AddGroupChoice(verb, &o->choice);
-  verb->add_option("--id", o->id, "peer id, like n3")->required();
-  if (std::string(op) == "add") {
-    verb->add_option("--address", o->address, "host:port of its peer port, as in dLegerPeers")
-        ->required();
-  }
+  return Done(id + " " + done_text + " group " + group->broker_name, given);
 }
 
 }  // namespace
 
-void AddReplicationVerbs(Registry* verbs) {
-  struct StatusOptions {
-    GroupChoice choice;
-    std::string format = "table";
+std::vector<Verb> ReplicationVerbs() {
+  const Option id = {"--id", "peer id, like n3"};
+  return {
+      {"raftStatus", "show the peers of replication groups: who leads, who lags and why", "",
+       WithGroupChoice({}), RaftStatus},
+      {"transferLeader", "hand the leadership of a group to another peer", "--to n1",
+       WithGroupChoice({{"--to", "peer id; without it: the best follower", ""}}), TransferLeader},
+      {"addPeer", "add a new peer as a learner: it gets the log and does not vote",
+       "--id n3 --address 127.0.0.1:40914",
+       WithGroupChoice({id, {"--address", "host:port of its peer port, as in dLegerPeers"}}),
+       [](const Given& given, Session* session) {
+         return ChangeMembership("add", "is a learner of", given, session);
+       }},
+      {"promotePeer", "make a learner that has caught up a voter", "--id n3", WithGroupChoice({id}),
+       [](const Given& given, Session* session) {
+         return ChangeMembership("promote", "is a voter of", given, session);
+       }},
+      {"removePeer", "remove a peer, also the leader, also one that is gone", "--id n3",
+       WithGroupChoice({id}),
+       [](const Given& given, Session* session) {
+         return ChangeMembership("remove", "is no longer a member of", given, session);
+       }},
   };
-  const auto status = std::make_shared<StatusOptions>();
-  CLI::App* verb = verbs->Add(
-      "raftStatus", "show the peers of replication groups: who leads, who lags and why",
-      [status](Session* session) { return RaftStatus(status->choice, status->format, session); });
-  AddGroupChoice(verb, &status->choice);
-  AddOutput(verb, &status->format);
-
-  const auto transfer = std::make_shared<TransferOptions>();
-  verb = verbs->Add("transferLeader", "hand the leadership of a group to another peer",
-                    [transfer](Session* session) { return TransferLeader(*transfer, session); });
-  AddGroupChoice(verb, &transfer->choice);
-  verb->add_option("--to", transfer->to, "peer id; without it: the best follower");
-
-  AddChangeVerb(verbs, "addPeer", "add a new peer as a learner: it gets the log and does not vote",
-                "add", "is a learner of");
-  AddChangeVerb(verbs, "promotePeer", "make a learner that has caught up a voter", "promote",
-                "is a voter of");
-  AddChangeVerb(verbs, "removePeer", "remove a peer, also the leader, also one that is gone",
-                "remove", "is no longer a member of");
 }
 
 }  // namespace triad::admin

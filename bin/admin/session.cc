@@ -29,4 +29,9 @@ int Fail(const Status& status) {
   return reachable ? kRefused : kUnreachable;
 }
 
+int WrongUse(const Status& status) {
+  std::fprintf(stderr, "mqadmin: %s\n", std::string(status.message()).c_str());
+  return kUnreachable;
+}
+
 }  // namespace triad::admin

@@ -37,5 +37,6 @@ class Session {
 
 // Prints what went wrong; the exit code that says so.
 int Fail(const Status& status);
+int WrongUse(const Status& status);
 
 }  // namespace triad::admin

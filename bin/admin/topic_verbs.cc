@@ -1,30 +1,80 @@
-// topicList, topicRoute, topicStatus, updateTopic, deleteTopic.
+// topicList, topicRoute, topicStatus, topicClusterList, statsAll, allocateMQ: topics as they are.
 
 #include <algorithm>
-#include <cstdio>
+#include <cstdint>
 #include <map>
-#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "bin/admin/ask.h"
+#include "bin/admin/number_text.h"
 #include "bin/admin/time_text.h"
 #include "bin/admin/verbs.h"
-#include "bin/table.h"
+#include "client/allocate.h"
+#include "remoting/bodies.h"
+#include "remoting/codes.h"
 
 namespace triad::admin {
 namespace {
 
 using client::MessageQueue;
 
-int TopicList(Session* session) {
-  Result<std::vector<std::string>> topics = session->admin().TopicList();
+// Online, or with a stored offset; of every group of brokers.
+Result<std::set<std::string>> GroupsOf(const std::string& topic, Session* session) {
+  const auto leaders = LeadersOf(topic, session);
+  if (!leaders.ok()) return leaders.status();
+  std::set<std::string> groups;
+  for (const Leader& leader : *leaders) {
+    const auto answer =
+        AskOk(leader.address, remoting::kQueryTopicConsumeByWho, {{"topic", topic}}, "", session);
+    if (!answer.ok()) return answer.status();
+    const auto list = remoting::GroupList::Decode(answer->body);
+    if (!list.ok()) return list.status();
+    groups.insert(list->groups.begin(), list->groups.end());
+  }
+  return groups;
+}
+
+std::set<std::string> ClustersOf(const client::TopicRoute& route) {
+  std::set<std::string> clusters;
+  for (const client::BrokerGroup& group : route.brokers) clusters.insert(group.cluster);
+  return clusters;
+}
+
+bool IsOfAGroup(const std::string& topic) {
+  return topic.starts_with("%RETRY%") || topic.starts_with("%DLQ%");
+}
+
+int TopicList(const Given& given, Session* session) {
+  const auto topics = session->admin().TopicList();
   if (!topics.ok()) return Fail(topics.status());
-  for (const std::string& topic : *topics) std::printf("%s\n", topic.c_str());
+  if (!given.Is("clusterModel")) {
+    Table table({"#Topic"});
+    for (const std::string& topic : *topics) {
+      if (!given.json()) Note(topic, given);
+      table.Add({topic});
+    }
+    if (given.json()) Print(table, given);
+    return kDone;
+  }
+  Table table({"#Cluster Name", "#Topic", "#Consumer Group"});
+  for (const std::string& topic : *topics) {
+    if (IsOfAGroup(topic)) continue;
+    const auto route = session->admin().Route(topic);
+    const auto groups = GroupsOf(topic, session);
+    if (!route.ok() || !groups.ok()) continue;  // deleted meanwhile
+    for (const std::string& cluster : ClustersOf(*route)) {
+      for (const std::string& group : *groups) table.Add({cluster, topic, group});
+      if (groups->empty()) table.Add({cluster, topic, ""});
+    }
+  }
+  Print(table, given);
   return kDone;
 }
 
-int TopicRoute(const std::string& topic, Session* session) {
-  Result<client::TopicRoute> route = session->admin().Route(topic);
+int TopicRoute(const Given& given, Session* session) {
+  const auto route = session->admin().Route(given.Text("topic"));
   if (!route.ok()) return Fail(route.status());
   Table table(
       {"#Cluster Name", "#Broker Name", "#BID", "#Addr", "#Read Queues", "#Write Queues", "#Perm"});
@@ -38,14 +88,13 @@ int TopicRoute(const std::string& topic, Session* session) {
       }
     }
   }
-  table.Print();
-  if (!route->order_conf.empty())
-    std::printf("order configuration: %s\n", route->order_conf.c_str());
+  Print(table, given);
+  if (!route->order_conf.empty()) Note("order configuration: " + route->order_conf, given);
   return kDone;
 }
 
-int TopicStatus(const std::string& topic, Session* session) {
-  Result<std::map<MessageQueue, client::QueueStats>> stats = session->admin().TopicStatus(topic);
+int TopicStatus(const Given& given, Session* session) {
+  const auto stats = session->admin().TopicStatus(given.Text("topic"));
   if (!stats.ok()) return Fail(stats.status());
   Table table({"#Broker Name", "#QID", "#Min Offset", "#Max Offset", "#Last Updated"});
   for (const auto& [queue, offsets] : *stats) {
@@ -53,84 +102,153 @@ int TopicStatus(const std::string& topic, Session* session) {
                std::to_string(offsets.min_offset), std::to_string(offsets.max_offset),
                FormatTime(offsets.last_update_ms)});
   }
-  table.Print();
+  Print(table, given);
   return kDone;
 }
 
-struct TopicOptions {
-  std::string cluster, broker, topic, attributes, order = "false";
-  int read_queues = 8, write_queues = 8, perm = 6;
+int TopicClusterList(const Given& given, Session* session) {
+  const auto route = session->admin().Route(given.Text("topic"));
+  if (!route.ok()) return Fail(route.status());
+  Table table({"#Cluster Name"});
+  for (const std::string& cluster : ClustersOf(*route)) table.Add({cluster});
+  Print(table, given);
+  return kDone;
+}
+
+// A figure of VIEW_BROKER_STATS_DATA over all leaders; what was never recorded is zero.
+struct Figure {
+  double tps = 0;
+  std::int64_t day = 0;
 };
-
-// "+dedup=uniqKey,-order": names with their sign.
-std::map<std::string, std::string> ParseAttributes(const std::string& text) {
-  std::map<std::string, std::string> attributes;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string item = text.substr(begin, end - begin);
-    begin = end + 1;
-    const std::size_t equals = std::min(item.find('='), item.size());
-    if (equals == 0) continue;
-    attributes[item.substr(0, equals)] = equals < item.size() ? item.substr(equals + 1) : "";
+Figure StatsOf(const std::vector<Leader>& leaders, const std::string& name, const std::string& key,
+               Session* session) {
+  Figure figure;
+  for (const Leader& leader : leaders) {
+    const auto answer = AskOk(leader.address, remoting::kViewBrokerStatsData,
+                              {{"statsName", name}, {"statsKey", key}}, "", session);
+    if (!answer.ok()) continue;
+    const auto data = remoting::BrokerStatsData::Decode(answer->body);
+    if (!data.ok()) continue;
+    figure.tps += data->minute.tps;
+    figure.day += data->day.sum != 0    ? data->day.sum
+                  : data->hour.sum != 0 ? data->hour.sum
+                                        : data->minute.sum;
   }
-  return attributes;
+  return figure;
 }
 
-int UpdateTopic(const TopicOptions& o, Session* session) {
-  client::TopicSettings topic;
-  topic.name = o.topic;
-  topic.read_queues = o.read_queues;
-  topic.write_queues = o.write_queues;
-  topic.perm = o.perm;
-  topic.order = o.order == "true";
-  topic.attributes = ParseAttributes(o.attributes);
-  const Status done = session->admin().UpdateTopic(topic, o.cluster, o.broker);
-  if (!done.ok()) return Fail(done);
-  std::printf("create topic %s success: readQueueNums=%d writeQueueNums=%d perm=%d order=%s\n",
-              o.topic.c_str(), topic.read_queues, topic.write_queues, topic.perm, o.order.c_str());
+Status AddStats(const std::string& topic, bool active_only, Table* table, Session* session) {
+  const auto leaders = LeadersOf(topic, session);
+  if (!leaders.ok()) return leaders.status();
+  const auto groups = GroupsOf(topic, session);
+  if (!groups.ok()) return groups.status();
+  const Figure in = StatsOf(*leaders, "TOPIC_PUT_NUMS", topic, session);
+  if (groups->empty() && (!active_only || in.day > 0)) {
+    table->Add({topic, "", "0", Decimal(in.tps), "", std::to_string(in.day), "NO_CONSUMER"});
+  }
+  for (const std::string& group : *groups) {
+    const Figure out = StatsOf(*leaders, "GROUP_GET_NUMS", topic + "@" + group, session);
+    if (active_only && in.day == 0 && out.day == 0) continue;
+    const auto progress = session->admin().ConsumerProgress(group, topic);
+    std::int64_t behind = 0;
+    if (progress.ok()) {
+      for (const auto& [queue, at] : *progress) behind += at.broker_offset - at.consumer_offset;
+    }
+    table->Add({topic, group, std::to_string(std::max<std::int64_t>(behind, 0)), Decimal(in.tps),
+                Decimal(out.tps), std::to_string(in.day), std::to_string(out.day)});
+  }
+  return Status::Ok();
+}
+
+int StatsAll(const Given& given, Session* session) {
+  Table table({"#Topic", "#Consumer Group", "#Accumulation", "#InTPS", "#OutTPS", "#InMsg24Hour",
+               "#OutMsg24Hour"});
+  if (given.Has("topic")) {
+    const Status done = AddStats(given.Text("topic"), given.Is("activeTopic"), &table, session);
+    if (!done.ok()) return Fail(done);
+    Print(table, given);
+    return kDone;
+  }
+  const auto topics = session->admin().TopicList();
+  if (!topics.ok()) return Fail(topics.status());
+  for (const std::string& topic : *topics) {
+    if (IsOfAGroup(topic)) continue;
+    const Status done = AddStats(topic, given.Is("activeTopic"), &table, session);
+    if (!done.ok() && done.code() != StatusCode::kNotFound) return Fail(done);
+  }
+  Print(table, given);
   return kDone;
 }
 
-int DeleteTopic(const TopicOptions& o, Session* session) {
-  const Status done = session->admin().DeleteTopic(o.topic, o.cluster);
-  if (!done.ok()) return Fail(done);
-  std::printf("delete topic %s success\n", o.topic.c_str());
+std::vector<std::string> Split(const std::string& list) {
+  std::vector<std::string> items;
+  for (std::size_t begin = 0; begin < list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    if (end > begin) items.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return items;
+}
+
+int AllocateMq(const Given& given, Session* session) {
+  const auto route = session->admin().Route(given.Text("topic"));
+  if (!route.ok()) return Fail(route.status());
+  std::vector<MessageQueue> queues;
+  for (const client::QueueCounts& counts : route->queues) {
+    for (int id = 0; id < counts.read_queues; ++id) {
+      queues.push_back({given.Text("topic"), counts.broker_name, id});
+    }
+  }
+  std::sort(queues.begin(), queues.end());
+  std::vector<std::string> members = Split(given.Text("ipList"));
+  std::sort(members.begin(), members.end());
+  Table table({"#Member", "#Broker Name", "#QID"});
+  for (const std::string& member : members) {
+    for (const MessageQueue& queue : client::AllocateAveragely(queues, members, member)) {
+      table.Add({member, queue.broker_name, std::to_string(queue.queue_id)});
+    }
+  }
+  Print(table, given);
   return kDone;
 }
 
 }  // namespace
 
-void AddTopicVerbs(Registry* verbs) {
-  verbs->Add("topicList", "list all topics", TopicList);
-
-  const auto topic = std::make_shared<std::string>();
-  CLI::App* verb = verbs->Add("topicRoute", "show who serves a topic",
-                              [topic](Session* session) { return TopicRoute(*topic, session); });
-  verb->add_option("-t,--topic", *topic, "topic")->required();
-  verb = verbs->Add("topicStatus", "show a topic's queues",
-                    [topic](Session* session) { return TopicStatus(*topic, session); });
-  verb->add_option("-t,--topic", *topic, "topic")->required();
-
-  const auto o = std::make_shared<TopicOptions>();
-  verb = verbs->Add("updateTopic", "create or change a topic",
-                    [o](Session* session) { return UpdateTopic(*o, session); });
-  AddPlace(verb, &o->cluster, &o->broker);
-  verb->add_option("-t,--topic", o->topic, "topic")->required();
-  verb->add_option("-r,--readQueueNums", o->read_queues, "read queues")->capture_default_str();
-  verb->add_option("-w,--writeQueueNums", o->write_queues, "write queues")->capture_default_str();
-  verb->add_option("-p,--perm", o->perm, "2 write, 4 read, 6 both")
-      ->capture_default_str()
-      ->check(CLI::IsMember({2, 4, 6}));
-  verb->add_option("-a,--attributes", o->attributes,
-                   "attributes to set and to remove, such as +dedup=uniqKey,+dedupWindowSec=600 or "
-                   "-order");
-  verb->add_option("-o,--order", o->order, "ordered topic: true or false")
-      ->capture_default_str()
-      ->check(IsFlag());
-  verb = verbs->Add("deleteTopic", "delete a topic everywhere",
-                    [o](Session* session) { return DeleteTopic(*o, session); });
-  verb->add_option("-t,--topic", o->topic, "topic")->required();
-  verb->add_option("-c,--clusterName", o->cluster, "only in this cluster");
+std::vector<Verb> TopicVerbs() {
+  const Option topic = {"-t,--topic", "topic"};
+  return {
+      {"topicList",
+       "list all topics",
+       "",
+       {{"-c,--clusterModel", "with cluster and consumer groups", "", kSwitch}},
+       TopicList},
+      {"topicRoute",
+       "show who serves a topic",
+       "-t Orders",
+       {topic, {"-l,--list", "as a list, which it always is", "", kSwitch}},
+       TopicRoute},
+      {"topicStatus",
+       "show a topic's queues",
+       "-t Orders",
+       {topic, {"-c,--cluster", "taken, without effect", ""}},
+       TopicStatus},
+      {"topicClusterList",
+       "list the clusters that serve a topic",
+       "-t Orders",
+       {topic},
+       TopicClusterList},
+      {"statsAll",
+       "show how much goes into and out of every topic",
+       "-t Orders",
+       {{"-t,--topic", "only this topic", ""},
+        {"-a,--activeTopic", "only where something goes in or out", "", kSwitch}},
+       StatsAll},
+      {"allocateMQ",
+       "show which queues each of these members would get",
+       "-t Orders -i 10.0.0.1,10.0.0.2",
+       {topic, {"-i,--ipList", "members, separated by commas"}},
+       AllocateMq},
+  };
 }
 
 }  // namespace triad::admin

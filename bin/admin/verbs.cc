@@ -1,60 +1,118 @@
 #include "bin/admin/verbs.h"
 
+#include <glog/logging.h>
+
 #include <cstdio>
-#include <utility>
+#include <cstdlib>
+#include <iterator>
 
 #include "bin/admin/peers.h"
+#include "remoting/json.h"
 
 namespace triad::admin {
 
-CLI::App* Registry::Add(const char* name, const char* help, Action action) {
-  CLI::App* verb = app_->add_subcommand(name, help);
-  verb->add_option("-n,--namesrvAddr", namesrv_,
-                   "name server list, host:port;host:port (or NAMESRV_ADDR)")
-      ->envname("NAMESRV_ADDR")
-      ->required();
-  verbs_.push_back({verb, std::move(action)});
-  return verb;
+const std::string& Given::Text(std::string_view name) const {
+  const auto found = values_.find(name);
+  CHECK(found != values_.end()) << "the verb has no option --" << name;
+  return found->second;
 }
 
-int Registry::Run() {
-  Session session(namesrv_);
-  const Status started = session.Start();
-  if (!started.ok()) return Fail(started);
-  for (const Verb& verb : verbs_) {
-    if (verb.app->parsed()) return verb.action(&session);
-  }
-  return kUnreachable;
+std::int64_t Given::Number(std::string_view name) const {
+  return std::strtoll(Text(name).c_str(), nullptr, 10);  // parse.cc lets nothing else through
 }
 
-CLI::Validator IsFlag() {
-  return CLI::IsMember({"true", "false"});
+std::vector<Option> WithPlace(std::vector<Option> options) {
+  options.push_back({"-c,--clusterName", "in this cluster (without -c and -b: in every one)", ""});
+  options.push_back({"-b,--brokerAddr", "only at this address", ""});
+  return options;
 }
 
-void AddOutput(CLI::App* verb, std::string* format) {
-  verb->add_option("-o,--output", *format, "table or json")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"table", "json"}));
+std::vector<Option> WithGroupChoice(std::vector<Option> options) {
+  options.push_back({"-c,--clusterName", "groups of this cluster", ""});
+  options.push_back({"-g,--group", "the group of this brokerName or dLegerGroup", ""});
+  options.push_back({"-b,--brokerAddr", "the group of the peer at host:port", ""});
+  return options;
 }
 
-void Print(const Table& table, const std::string& format) {
-  if (format == "json") {
+GroupChoice ChoiceOf(const Given& given) {
+  return {given.Text("clusterName"), given.Text("group"), given.Text("brokerAddr")};
+}
+
+void Print(const Table& table, const Given& given) {
+  if (given.json()) {
     std::printf("%s\n", table.Json().c_str());
   } else {
     table.Print();
   }
 }
 
-void AddGroupChoice(CLI::App* verb, GroupChoice* choice) {
-  verb->add_option("-c,--clusterName", choice->cluster, "groups of this cluster");
-  verb->add_option("-g,--group", choice->group, "the group of this brokerName or dLegerGroup");
-  verb->add_option("-b,--brokerAddr", choice->broker_address, "the group of the peer at host:port");
+void Print(const std::vector<std::pair<const char*, Table>>& tables, const Given& given) {
+  if (given.json()) {
+    remoting::JsonWriter writer;
+    writer.BeginObject();
+    for (const auto& [name, table] : tables) writer.Key(name).Raw(table.Json());
+    writer.EndObject();
+    std::printf("%s\n", writer.text().c_str());
+    return;
+  }
+  const char* between = "";
+  for (const auto& [name, table] : tables) {
+    std::printf("%s", between);
+    table.Print();
+    between = "\n";
+  }
 }
 
-void AddPlace(CLI::App* verb, std::string* cluster, std::string* broker) {
-  verb->add_option("-c,--clusterName", *cluster,
-                   "in every group of this cluster (default: every cluster)");
-  verb->add_option("-b,--brokerAddr", *broker, "only at this address");
+void Print(const std::vector<Record>& records, const Given& given) {
+  if (given.json()) {
+    remoting::JsonWriter writer;
+    writer.BeginArray();
+    for (const Record& record : records) {
+      writer.BeginObject();
+      for (const auto& [name, value] : record) writer.Key(name).String(value);
+      writer.EndObject();
+    }
+    writer.EndArray();
+    std::printf("%s\n", writer.text().c_str());
+    return;
+  }
+  const char* between = "";
+  for (const Record& record : records) {
+    std::printf("%s", between);
+    for (const auto& [name, value] : record) {
+      std::printf("%-36s: %s\n", name.c_str(), value.c_str());
+    }
+    between = "\n";
+  }
+}
+
+int Done(const std::string& sentence, const Given& given) {
+  if (given.json()) {
+    remoting::JsonWriter writer;
+    writer.BeginObject();
+    writer.Key("done").String(sentence);
+    writer.EndObject();
+    std::printf("%s\n", writer.text().c_str());
+  } else {
+    std::printf("%s\n", sentence.c_str());
+  }
+  return kDone;
+}
+
+void Note(const std::string& line, const Given& given) {
+  if (!given.json()) std::printf("%s\n", line.c_str());
+}
+
+std::vector<Verb> AllVerbs() {
+  std::vector<Verb> all;
+  for (const auto family : {ClusterVerbs, TopicVerbs, TopicSettingVerbs, GroupVerbs, ProgressVerbs,
+                            ClientVerbs, MessageVerbs, QueryVerbs, ConfigVerbs, ExportVerbs,
+                            ReplicationVerbs, VerifyVerbs, DlqVerbs}) {
+    std::vector<Verb> verbs = family();
+    all.insert(all.end(), std::make_move_iterator(verbs.begin()),
+               std::make_move_iterator(verbs.end()));
+  }
+  return all;
 }
 
 }  // namespace triad::admin

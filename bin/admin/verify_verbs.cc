@@ -4,28 +4,17 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "bin/admin/log_check.h"
 #include "bin/admin/peers.h"
 #include "bin/admin/verbs.h"
-#include "bin/table.h"
 
 namespace triad::admin {
 namespace {
 
 constexpr int kRepairRoundsMax = 1000;
-
-struct VerifyOptions {
-  GroupChoice choice;
-  std::int64_t from = 0;
-  std::int64_t to = -1;
-  std::int64_t rate_mib = 0;
-  bool repair = false;
-  std::string format = "table";
-};
 
 int CannotCheck(const Status& why) {
   std::fprintf(stderr, "mqadmin: cannot check: %s\n", std::string(why.message()).c_str());
@@ -74,10 +63,10 @@ Table TableOf(const std::vector<LogDifference>& differences) {
   return table;
 }
 
-Result<std::vector<LogDifference>> CompareShowing(const VerifyOptions& o, LogCheck* check,
-                                                  std::int64_t from, std::int64_t to) {
+Result<std::vector<LogDifference>> CompareShowing(LogCheck* check, std::int64_t from,
+                                                  std::int64_t to, std::int64_t rate_mib) {
   const ProgressBar bar(from, to);
-  return check->Compare(from, to, o.rate_mib << 20, [&bar](std::int64_t at) { bar.Show(at); });
+  return check->Compare(from, to, rate_mib << 20, [&bar](std::int64_t at) { bar.Show(at); });
 }
 
 // Repairs what can be, record by record: one that cannot be read hides those behind it.
@@ -100,14 +89,16 @@ Status RepairAll(LogCheck* check, std::vector<LogDifference> differences, std::i
   return differences.empty() ? Status::Ok() : Status::Busy("too much is damaged to be repaired so");
 }
 
-int VerifyLog(const VerifyOptions& o, Session* session) {
-  const Result<GroupView> group = ViewGroup(o.choice, session);
+int VerifyLog(const Given& given, Session* session) {
+  const Result<GroupView> group = ViewGroup(ChoiceOf(given), session);
   if (!group.ok()) return CannotCheck(group.status());
   LogCheck check(*group, session);
   const Result<LogCheck::Bounds> bounds = check.FindBounds();
   if (!bounds.ok()) return CannotCheck(bounds.status());
-  const std::int64_t from = std::max(bounds->begin, o.from / 8 * 8);
-  const std::int64_t to = o.to < 0 ? bounds->end : std::min(bounds->end, (o.to + 7) / 8 * 8);
+  const std::int64_t from = std::max(bounds->begin, given.Number("from") / 8 * 8);
+  const std::int64_t asked_to = given.Number("to");
+  const std::int64_t to =
+      asked_to < 0 ? bounds->end : std::min(bounds->end, (asked_to + 7) / 8 * 8);
   for (const std::string& each : bounds->left_out) {
     std::fprintf(stderr, "mqadmin: not compared: %s\n", each.c_str());
   }
@@ -116,21 +107,22 @@ int VerifyLog(const VerifyOptions& o, Session* session) {
                                                std::to_string(bounds->begin) + " to " +
                                                std::to_string(bounds->end)));
   }
-  Result<std::vector<LogDifference>> differences = CompareShowing(o, &check, from, to);
+  Result<std::vector<LogDifference>> differences =
+      CompareShowing(&check, from, to, given.Number("rate"));
   if (!differences.ok()) return CannotCheck(differences.status());
   std::string peers;
   for (const std::string& peer : bounds->peers) peers += (peers.empty() ? "" : ", ") + peer;
-  if (!differences->empty() || o.format == "json") Print(TableOf(*differences), o.format);
+  if (!differences->empty() || given.json()) Print(TableOf(*differences), given);
   if (differences->empty()) {
-    if (o.format == "table")
-      std::printf("identical: positions %lld to %lld of %s\n", static_cast<long long>(from),
-                  static_cast<long long>(to), peers.c_str());
+    Note("identical: positions " + std::to_string(from) + " to " + std::to_string(to) + " of " +
+             peers,
+         given);
     return kDone;
   }
-  if (!o.repair) return kRefused;
+  if (!given.Is("repair")) return kRefused;
   int repaired = 0;
   const Status done = RepairAll(&check, std::move(differences).value(), to, &repaired);
-  std::printf("%d record%s repaired\n", repaired, repaired == 1 ? "" : "s");
+  Note(std::to_string(repaired) + " record" + (repaired == 1 ? "" : "s") + " repaired", given);
   if (done.ok()) return kDone;
   std::fprintf(stderr, "mqadmin: not all is repaired: %s\n", done.ToString().c_str());
   return kRefused;
@@ -138,22 +130,17 @@ int VerifyLog(const VerifyOptions& o, Session* session) {
 
 }  // namespace
 
-void AddVerifyVerbs(Registry* verbs) {
-  const auto o = std::make_shared<VerifyOptions>();
-  CLI::App* verb =
-      verbs->Add("verifyLog",
-                 "compare the committed logs of a group's peers; exit 0 same, 1 different, 2 could "
-                 "not check",
-                 [o](Session* session) { return VerifyLog(*o, session); });
-  AddGroupChoice(verb, &o->choice);
-  verb->add_option("--from", o->from, "first position (default: what all keep)")
-      ->check(CLI::NonNegativeNumber);
-  verb->add_option("--to", o->to, "position behind the last (default: what is committed)");
-  verb->add_option("--rate", o->rate_mib, "MiB per second and peer; 0: as fast as it goes")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  verb->add_flag("--repair", o->repair, "replace damaged records by what the other peers have");
-  AddOutput(verb, &o->format);
+std::vector<Verb> VerifyVerbs() {
+  return {{"verifyLog",
+           "compare the committed logs of a group's peers; exit 0 same, 1 different, 2 could not "
+           "check",
+           "-c DefaultCluster",
+           WithGroupChoice(
+               {{"--from", "first position (0: what all keep)", "0", kCount},
+                {"--to", "position behind the last (-1: what is committed)", "-1", kNumber},
+                {"--rate", "MiB per second and peer; 0: as fast as it goes", "0", kCount},
+                {"--repair", "replace damaged records by what the other peers have", "", kSwitch}}),
+           VerifyLog}};
 }
 
 }  // namespace triad::admin

@@ -16,6 +16,28 @@ namespace {
 constexpr std::string_view kClientField = "client";
 constexpr std::string_view kElapsedField = "elapsedMs";
 
+// Of a request that belongs to something the original has and this broker has not; else empty.
+std::string WhatComesLater(std::int32_t code) {
+  switch (code) {
+    case remoting::kEndTransaction:
+    case remoting::kResumeCheckHalfMessage: return "there are no transactions yet";
+    case remoting::kRecallMessage: return "there are no timer messages yet";
+    case remoting::kQueryAssignment:
+    case remoting::kGetAllMessageRequestMode:
+    case remoting::kPopMessage:
+    case remoting::kAckMessage:
+    case remoting::kBatchAckMessage:
+    case remoting::kPeekMessage:
+    case remoting::kChangeMessageInvisibleTime:
+    case remoting::kNotification:
+    case remoting::kPollingInfo: return "POP is not there yet, groups pull";
+    default: break;
+  }
+  // AUTH_CREATE_USER to AUTH_LIST_ACL.
+  if (code >= 3001 && code <= 3010) return "there are no users and access rules yet";
+  return "";
+}
+
 // Sends the answer of `command` on its connection; the answer of a oneway request is dropped.
 Reply ReplyOn(const remoting::ConnectionPtr& connection, bool oneway) {
   if (oneway) return [](remoting::Command) {};
@@ -113,10 +135,7 @@ std::vector<std::int32_t> Dispatcher::codes() const {
 void Dispatcher::Dispatch(RequestPtr request, Reply reply) const {
   const auto found = handlers_.find(request->command.code);
   if (found == handlers_.end()) {
-    const std::int32_t code = request->command.code;
-    reply(
-        remoting::Command::ResponseTo(request->command, remoting::kRequestCodeNotSupported,
-                                      " request type " + std::to_string(code) + " not supported"));
+    reply(NotSupported(request->command, WhatComesLater(request->command.code)));
     return;
   }
   found->second(std::move(request), std::move(reply));

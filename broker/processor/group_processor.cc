@@ -39,6 +39,12 @@ void GroupProcessor::Register(Dispatcher* dispatcher) {
                        [this](RequestPtr request, Reply reply) { OnGetAll(request, reply); });
   dispatcher->Register(remoting::kGetSubscriptionGroupConfig,
                        [this](RequestPtr request, Reply reply) { OnGet(request, reply); });
+  dispatcher->Register(
+      remoting::kUpdateAndGetGroupForbidden,
+      [](const RequestPtr& request, const Reply& reply) { OnForbidden(request, reply); });
+  dispatcher->Register(
+      remoting::kSetMessageRequestMode,
+      [this](const RequestPtr& request, const Reply& reply) { OnRequestMode(request, reply); });
 }
 
 void GroupProcessor::OnUpdate(const RequestPtr& request, const Reply& reply) {
@@ -129,6 +135,54 @@ void GroupProcessor::OnGet(const RequestPtr& request, const Reply& reply) {
   } else {
     reply(remoting::Command::ResponseTo(request->command, remoting::kSubscriptionGroupNotExist,
                                         "No group in this broker. group: " + header->group));
+  }
+}
+
+// No group is ever forbidden a topic: reading that, and allowing it, is what can be done.
+void GroupProcessor::OnForbidden(const RequestPtr& request, const Reply& reply) {
+  const remoting::ExtFields& fields = request->command.ext;
+  const auto group = fields.GetString("group");
+  const auto topic = fields.GetString("topic");
+  if (!group.ok() || !topic.ok()) {
+    reply(BadRequest(request->command, group.ok() ? topic.status() : group.status()));
+    return;
+  }
+  if (!fields.BoolOr("readable", true)) {
+    reply(NotSupported(request->command, "a group cannot be forbidden a topic"));
+    return;
+  }
+  remoting::JsonWriter writer;
+  writer.BeginObject();
+  writer.Key("group").String(*group);
+  writer.Key("readable").Bool(true);
+  writer.Key("topic").String(*topic);
+  writer.EndObject();
+  reply(SuccessWith(request->command, writer.Take()));
+}
+
+// Every group pulls; to say so again changes nothing.
+void GroupProcessor::OnRequestMode(const RequestPtr& request, const Reply& reply) {
+  const auto body = remoting::Json::Parse(request->command.body);
+  if (!body.ok() || !body->is_object()) {
+    reply(BadRequest(request->command,
+                     Status::InvalidArgument("SetMessageRequestModeRequestBody: no JSON object")));
+    return;
+  }
+  const std::string topic = (*body)["topic"].AsString();
+  const GroupName group((*body)["consumerGroup"].AsString());
+  const auto refuse = [&](std::int32_t code, std::string remark) {
+    reply(remoting::Command::ResponseTo(request->command, code, std::move(remark)));
+  };
+  if (topic.starts_with("%RETRY%")) {
+    refuse(remoting::kNoPermission, "retry topic is not allowed to set mode");
+  } else if (!context_.store.state().FindTopic(Topic(topic))) {
+    refuse(remoting::kTopicNotExist, "topic[" + topic + "] not exist");
+  } else if (!context_.store.state().FindGroup(group)) {
+    refuse(remoting::kSubscriptionGroupNotExist, "subscription group not exist");
+  } else if ((*body)["mode"].AsString("PULL") != "PULL") {
+    reply(NotSupported(request->command, "POP is not there yet, groups pull"));
+  } else {
+    reply(Success(request->command));
   }
 }
 

@@ -1,5 +1,5 @@
 // GroupProcessor: configurations of consumer groups: put (200, 225), delete (207), list (201), one
-// (352).
+// (352); and what a group may do with a topic (353), how it consumes it (401).
 //
 // Changes go through the log. Thread: safe on every thread. Source: wire.md §8.5, admin.md §2.5.
 
@@ -23,6 +23,8 @@ class GroupProcessor {
   void OnDelete(const RequestPtr& request, const Reply& reply);
   void OnGetAll(const RequestPtr& request, const Reply& reply);
   void OnGet(const RequestPtr& request, const Reply& reply);
+  static void OnForbidden(const RequestPtr& request, const Reply& reply);
+  void OnRequestMode(const RequestPtr& request, const Reply& reply);
   void Put(const RequestPtr& request, const Reply& reply, std::vector<GroupConfig> groups);
 
   BrokerContext& context_;

@@ -14,10 +14,6 @@ namespace {
 
 constexpr std::int32_t kOldestVersion = 62;  // V3_1_8_SNAPSHOT
 
-remoting::Command Error(const remoting::Command& request, std::string remark) {
-  return remoting::Command::ResponseTo(request, remoting::kSystemError, std::move(remark));
-}
-
 // A request of ours that carries what the tool's carried.
 remoting::Command Relayed(const remoting::Command& request, const Member& member) {
   remoting::Command relayed = remoting::Command::Request(request.code);
@@ -93,13 +89,14 @@ void RelayProcessor::Relay(const RequestPtr& request, const Reply& reply,
     if (found != group->members.end()) member = &*found;
   }
   if (member == nullptr) {
-    reply(Error(request->command, "The Consumer " + client + " not online"));
+    reply(SystemError(request->command, "The Consumer " + client + " not online"));
     return;
   }
   if (member->client.version < kOldestVersion) {
-    reply(Error(request->command, "The Consumer <" + header.client_id + "> Version <" +
-                                      std::to_string(member->client.version) +
-                                      "> too low to finish, please upgrade it to V3_1_8_SNAPSHOT"));
+    reply(SystemError(request->command,
+                      "The Consumer <" + header.client_id + "> Version <" +
+                          std::to_string(member->client.version) +
+                          "> too low to finish, please upgrade it to V3_1_8_SNAPSHOT"));
     return;
   }
   relayed.serialize_type = member->connection->last_serialize_type();
@@ -136,9 +133,9 @@ void RelayProcessor::OnConsumeDirectly(const RequestPtr& request, const Reply& r
       [this, request, reply, header = *header, offset = id->second] {
         const auto loaded = context_.store.ReadMessageAt(offset);
         if (!loaded.ok()) {
-          reply(Error(request->command, "can not find message by the offset, " +
-                                            std::to_string(offset.value()) + ": " +
-                                            std::string(loaded.status().message())));
+          reply(SystemError(request->command, "can not find message by the offset, " +
+                                                  std::to_string(offset.value()) + ": " +
+                                                  std::string(loaded.status().message())));
           return;
         }
         remoting::Command relayed = remoting::Command::Request(request->command.code);
@@ -169,8 +166,8 @@ void RelayProcessor::OnConsumerStatus(const RequestPtr& request, const Reply& re
     }
   }
   if (asked.empty()) {
-    reply(Error(request->command,
-                "No Any Consumer online in the consumer group: [" + header->group + "]"));
+    reply(SystemError(request->command,
+                      "No Any Consumer online in the consumer group: [" + header->group + "]"));
     return;
   }
   auto statuses = std::make_shared<Statuses>();

@@ -35,6 +35,17 @@ remoting::Command BadRequest(const remoting::Command& request, const Status& sta
                                        std::string(status.message()));
 }
 
+remoting::Command NotSupported(const remoting::Command& request, const std::string& why) {
+  std::string remark = " request type " + std::to_string(request.code) + " not supported";
+  if (!why.empty()) remark += ": " + why;
+  return remoting::Command::ResponseTo(request, remoting::kRequestCodeNotSupported,
+                                       std::move(remark));
+}
+
+remoting::Command SystemError(const remoting::Command& request, std::string remark) {
+  return remoting::Command::ResponseTo(request, remoting::kSystemError, std::move(remark));
+}
+
 remoting::Command Success(const remoting::Command& request) {
   return remoting::Command::ResponseTo(request, remoting::kSuccess);
 }

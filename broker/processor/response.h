@@ -26,6 +26,10 @@ remoting::Command ResponseOf(const remoting::Command& request, const Status& sta
 // A header or body that cannot be read: 1 with what is wrong, where the original has its
 // exception's text.
 remoting::Command BadRequest(const remoting::Command& request, const Status& status);
+// 3 in the original's words and, unless it is empty, what is not there.
+remoting::Command NotSupported(const remoting::Command& request, const std::string& why);
+// 1, in these words.
+remoting::Command SystemError(const remoting::Command& request, std::string remark);
 // Success, without body or header.
 remoting::Command Success(const remoting::Command& request);
 // Success with a body.

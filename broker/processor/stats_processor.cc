@@ -46,6 +46,7 @@ void StatsProcessor::Register(Dispatcher* dispatcher) {
   for_all(remoting::kViewBrokerStatsData, &StatsProcessor::OnStats);
   for_all(remoting::kQueryConsumeQueue, &StatsProcessor::OnConsumeQueue);
   for_all(remoting::kGetBrokerHaStatus, &StatsProcessor::OnHaStatus);
+  dispatcher->Register(remoting::kGetTimerMetrics, OnTimerMetrics);
   // What has expired goes by itself: segments, and with them and their topics consume queues.
   for (const std::int32_t code : {remoting::kCleanExpiredConsumeQueue, remoting::kCleanUnusedTopic,
                                   remoting::kDeleteExpiredCommitLog}) {
@@ -326,6 +327,19 @@ void StatsProcessor::OnHaStatus(const RequestPtr& request, const Reply& reply) {
     writer.EndObject();
     reply(SuccessWith(request->command, writer.Take()));
   });
+}
+
+// ---- 61 -----------------------------------------------------------------------------------------
+
+// There are no timer messages: nothing waits.
+void StatsProcessor::OnTimerMetrics(const RequestPtr& request, const Reply& reply) {
+  remoting::JsonWriter writer;
+  writer.BeginObject();
+  writer.Key("dataVersion");
+  remoting::DataVersion().WriteTo(&writer);
+  writer.Key("timingCount").BeginObject().EndObject();
+  writer.EndObject();
+  reply(SuccessWith(request->command, writer.Take()));
 }
 
 }  // namespace triad::broker

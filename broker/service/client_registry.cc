@@ -288,4 +288,14 @@ std::map<std::string, std::vector<Member>> ProducerRegistry::All() const {
   return all;
 }
 
+remoting::ConnectionPtr ProducerRegistry::FindClient(const ClientId& client) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [name, members] : groups_) {
+    for (const auto& [id, member] : members) {
+      if (member.client.id == client) return member.connection;
+    }
+  }
+  return nullptr;
+}
+
 }  // namespace triad::broker

@@ -117,6 +117,8 @@ class ProducerRegistry {
 
   std::vector<Member> Find(const std::string& group) const;  // empty: unknown
   std::map<std::string, std::vector<Member>> All() const;
+  // A connection of the producer with this client id; null: there is none. O(producers).
+  remoting::ConnectionPtr FindClient(const ClientId& client) const;
 
  private:
   const std::size_t max_members_;

@@ -13,9 +13,11 @@
 #include "broker/processor/group_processor.h"
 #include "broker/processor/info_processor.h"
 #include "broker/processor/lock_processor.h"
+#include "broker/processor/offset_copy_processor.h"
 #include "broker/processor/offset_processor.h"
 #include "broker/processor/progress_processor.h"
 #include "broker/processor/relay_processor.h"
+#include "broker/processor/reply_processor.h"
 #include "broker/processor/stats_processor.h"
 #include "broker/processor/system_state.h"
 #include "broker/processor/topic_processor.h"
@@ -60,18 +62,22 @@ class OneBroker {
                          [this](const std::string& list) { name_servers_ = list; }}),
         info_processor_(context_, dynamic_config_, info_),
         lock_processor_(context_),
+        offset_copy_processor_(context_),
         offset_processor_(context_, memory_bytes),
         progress_processor_(context_),
         relay_processor_(context_),
+        reply_processor_(context_),
         stats_processor_(context_, *context_.stats),
         topic_processor_(context_) {
     client_processor_.Register(&dispatcher_);
     group_processor_.Register(&dispatcher_);
     info_processor_.Register(&dispatcher_);
     lock_processor_.Register(&dispatcher_);
+    offset_copy_processor_.Register(&dispatcher_);
     offset_processor_.Register(&dispatcher_);
     progress_processor_.Register(&dispatcher_);
     relay_processor_.Register(&dispatcher_);
+    reply_processor_.Register(&dispatcher_);
     stats_processor_.Register(&dispatcher_);
     topic_processor_.Register(&dispatcher_);
     peer_.Apply(MissingSystemState(config_, peer_.store().state()));
@@ -115,6 +121,7 @@ class OneBroker {
   OnePeerStore& peer() { return peer_; }
   const ReplicatedState& state() { return peer_.store().state(); }
   ConsumerRegistry& consumers() { return consumers_; }
+  ProducerRegistry& producers() { return producers_; }
   ForwardingGate& gate() { return gate_; }
   BrokerContext& context() { return context_; }
   const Dispatcher& dispatcher() const { return dispatcher_; }
@@ -147,9 +154,11 @@ class OneBroker {
   DynamicConfig dynamic_config_;
   InfoProcessor info_processor_;
   LockProcessor lock_processor_;
+  OffsetCopyProcessor offset_copy_processor_;
   OffsetProcessor offset_processor_;
   ProgressProcessor progress_processor_;
   RelayProcessor relay_processor_;
+  ReplyProcessor reply_processor_;
   StatsProcessor stats_processor_;
   TopicProcessor topic_processor_;
   std::uint64_t connections_ = 0;

@@ -69,6 +69,13 @@ const std::map<std::int32_t, Need>& Needs() {
       {remoting::kGetTopicConfig, {.field = "topic"}},
       {remoting::kGetSubscriptionGroupConfig, {.field = "group"}},
       {remoting::kGetBrokerHaStatus, {}},
+      {remoting::kGetTimerMetrics, {}},
+      {remoting::kQueryCorrectionOffset, {.field = "topic"}},
+      {remoting::kCloneGroupOffset, {.field = "srcGroup"}},
+      {remoting::kSendReplyMessage, {.field = "producerGroup"}},
+      {remoting::kSendReplyMessageV2, {.field = "a"}},
+      {remoting::kUpdateAndGetGroupForbidden, {.field = "group"}},
+      {remoting::kSetMessageRequestMode, {.body = "SetMessageRequestModeRequestBody"}},
   };
   return needs;
 }
@@ -137,13 +144,30 @@ TEST(Codes, WhatIsNotServedIsNotSupported) {
   const auto connection = broker.Connect();
   for (const std::int32_t code :
        {remoting::kQueryBrokerOffset, remoting::kGetTopicConfigList, remoting::kTriggerDeleteFiles,
-        remoting::kGetClientConfig, remoting::kGetTimerMetrics, remoting::kRegisterBroker,
-        remoting::kRecallMessage, remoting::kQueryAssignment, remoting::kPopMessage,
-        remoting::kAckMessage, remoting::kChangeMessageInvisibleTime, 3001, 3010, 99999, -1}) {
+        remoting::kGetClientConfig, remoting::kRegisterBroker, 3000, 3011, 99999, -1}) {
     SCOPED_TRACE(code);
     const Command answer = broker.AskOn(connection, code, {});
     EXPECT_EQ(answer.code, remoting::kRequestCodeNotSupported);
     EXPECT_EQ(answer.remark, " request type " + std::to_string(code) + " not supported");
+  }
+  // What the original has and this broker has not yet is said.
+  for (const auto& [code, why] :
+       std::map<std::int32_t, const char*>{{remoting::kEndTransaction, "transactions"},
+                                           {remoting::kResumeCheckHalfMessage, "transactions"},
+                                           {remoting::kRecallMessage, "timer"},
+                                           {remoting::kQueryAssignment, "POP"},
+                                           {remoting::kPopMessage, "POP"},
+                                           {remoting::kAckMessage, "POP"},
+                                           {remoting::kBatchAckMessage, "POP"},
+                                           {remoting::kChangeMessageInvisibleTime, "POP"},
+                                           {3001, "access rules"},
+                                           {3010, "access rules"}}) {
+    SCOPED_TRACE(code);
+    const Command answer = broker.AskOn(connection, code, {});
+    EXPECT_EQ(answer.code, remoting::kRequestCodeNotSupported);
+    EXPECT_THAT(answer.remark,
+                HasSubstr(" request type " + std::to_string(code) + " not supported: "));
+    EXPECT_THAT(answer.remark, HasSubstr(why));
   }
   EXPECT_FALSE(connection->closed());
   EXPECT_EQ(broker.AskOn(connection, remoting::kGetBrokerRuntimeInfo, {}).code, 0);

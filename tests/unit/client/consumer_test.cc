@@ -9,6 +9,7 @@
 
 #include "client/message_codec.h"
 #include "remoting/codes.h"
+#include "remoting/json.h"
 #include "tests/unit/client/fake_cluster.h"
 #include "triad/push_consumer.h"
 
@@ -580,6 +581,80 @@ TEST_F(ConsumerTest, RefusesToStartWhenSomethingIsMissing) {
   ASSERT_TRUE(second.Subscribe("T").ok());
   second.SetListener(MessageListenerConcurrently(listener));
   EXPECT_EQ(second.Start().code(), StatusCode::kAlreadyExists);
+}
+
+// ---- what tools ask through the broker (admin.md §6.4 to §6.6) ----------------------------------
+
+Command Directed(std::int32_t code, const std::string& group) {
+  Command request = Command::Request(code);
+  request.ext.Set("consumerGroup", group);
+  request.ext.Set("group", group);
+  request.ext.Set("topic", "T");
+  request.ext.Set("clientId", "any");
+  return request;
+}
+
+TEST_F(ConsumerTest, TellsWhatItHoldsAndHowFarItIs) {
+  cluster_.CreateTopic("T", 1);
+  cluster_.Put("T", 0, "a");
+  const auto consumer = Start(Options(), Listener());
+  ASSERT_TRUE(cluster_.Wait([&] { return cluster_.Offset("g", "T", 0) == 1; }));
+  const auto info = cluster_.AskClients(Directed(remoting::kGetConsumerRunningInfo, "g")).at(0);
+  ASSERT_TRUE(info.ok()) << info.status();
+  ASSERT_EQ(info->code, 0) << info->remark;
+  const auto json = remoting::Json::Parse(info->body);
+  ASSERT_TRUE(json.ok()) << info->body;
+  EXPECT_EQ((*json)["properties"]["PROP_CONSUME_TYPE"].AsString(), "CONSUME_PASSIVELY");
+  EXPECT_EQ((*json)["properties"]["PROP_CONSUMEORDERLY"].AsString(), "false");
+  EXPECT_EQ((*json)["subscriptionSet"].items().size(), 2u);
+  const std::string queue = R"({"brokerName":"broker-a","queueId":0,"topic":"T"}:)";
+  EXPECT_NE(info->body.find(queue + R"({"cachedMsgCount":0,)"), std::string::npos) << info->body;
+  EXPECT_NE(info->body.find(R"("commitOffset":1,)"), std::string::npos) << info->body;
+
+  const auto status =
+      cluster_.AskClients(Directed(remoting::kGetConsumerStatusFromClient, "g")).at(0);
+  ASSERT_TRUE(status.ok()) << status.status();
+  EXPECT_EQ(status->body, R"({"consumerTable":{},"messageQueueTable":{)" + queue + "1}}");
+}
+
+TEST_F(ConsumerTest, AnswersForItsOwnGroupsOnly) {
+  cluster_.CreateTopic("T", 1);
+  const auto consumer = Start(Options(), Listener());
+  const auto answer = cluster_.AskClients(Directed(remoting::kGetConsumerRunningInfo, "h")).at(0);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->code, 1);
+  EXPECT_EQ(answer->remark, "The Consumer Group <h> not exist in this consumer");
+}
+
+TEST_F(ConsumerTest, ConsumesAMessageDirectlyAndItsOffsetStays) {
+  cluster_.CreateTopic("T", 1);
+  const auto consumer = Start(Options(), Listener([](const ReceivedMessage& message) {
+                                if (message.body == "throws") throw std::runtime_error("no");
+                                return message.body == "good" ? ConcurrentResult::kSuccess
+                                                              : ConcurrentResult::kReconsumeLater;
+                              }));
+  struct Case {
+    const char* body;
+    const char* result;
+  };
+  for (const Case& c : {Case{"good", "CR_SUCCESS"}, Case{"bad", "CR_LATER"},
+                        Case{"throws", "CR_THROW_EXCEPTION"}}) {
+    SCOPED_TRACE(c.body);
+    StoredMessage message;
+    message.topic = "T";
+    message.body = c.body;
+    Command request = Directed(remoting::kConsumeMessageDirectly, "g");
+    request.ext.Set("brokerName", std::string(FakeCluster::kBroker));
+    request.body = EncodeRecord(message);
+    const auto answer = cluster_.AskClients(request).at(0);
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    ASSERT_EQ(answer->code, 0) << answer->remark;
+    EXPECT_EQ(remoting::Json::Parse(answer->body).value()["consumeResult"].AsString(), c.result);
+  }
+  EXPECT_FALSE(cluster_.Offset("g", "T", 0).has_value());
+  Command broken = Directed(remoting::kConsumeMessageDirectly, "g");
+  broken.body = "no record";
+  EXPECT_EQ(cluster_.AskClients(broken).at(0)->code, 1);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "tests/unit/client/fake_cluster.h"
 
 #include <algorithm>
+#include <future>
 #include <tuple>
 
 #include "client/message_codec.h"
@@ -183,6 +184,22 @@ void FakeCluster::ResetOffset(const std::string& group, const std::string& topic
     notice.body = body.Encode();
     connection->Send(std::move(notice));
   }
+}
+
+std::vector<Result<Command>> FakeCluster::AskClients(const Command& request) {
+  std::vector<remoting::ConnectionPtr> connections;
+  {
+    std::lock_guard hold(mutex_);
+    for (const auto& [id, connection] : connections_) connections.push_back(connection);
+  }
+  std::vector<Result<Command>> answers;
+  for (const auto& connection : connections) {
+    std::promise<Result<Command>> promise;
+    connection->Call(request, kLong,
+                     [&](Result<Command> answer) { promise.set_value(std::move(answer)); });
+    answers.push_back(promise.get_future().get());
+  }
+  return answers;
 }
 
 bool FakeCluster::Wait(const std::function<bool()>& predicate) {

@@ -92,6 +92,9 @@ class FakeCluster {
   void ResetOffset(const std::string& group, const std::string& topic, int queue,
                    std::int64_t offset);  // request 220 to everybody
 
+  // What each client answers to a request of the broker's.
+  std::vector<Result<remoting::Command>> AskClients(const remoting::Command& request);
+
   // Waits until `predicate`, asked after every request and change, holds.
   bool Wait(const std::function<bool()>& predicate);
   // For what tests note themselves: `change` under the lock, then everybody waiting looks again.

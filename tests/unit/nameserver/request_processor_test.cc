@@ -136,6 +136,30 @@ TEST_F(RequestProcessorTest, AMissingFieldIsCode1NamingIt) {
               HasSubstr("brokerAddr"));
 }
 
+TEST_F(RequestProcessorTest, EveryRequestWithoutItsFieldsNamesTheFirstOne) {
+  for (const auto& [code, field] : std::vector<std::pair<std::int32_t, std::string>>{
+           {remoting::kPutKvConfig, "namespace"},
+           {remoting::kGetKvConfig, "namespace"},
+           {remoting::kDeleteKvConfig, "namespace"},
+           {remoting::kGetKvListByNamespace, "namespace"},
+           {remoting::kRegisterBroker, "brokerName"},
+           {remoting::kUnregisterBroker, "brokerName"},
+           {remoting::kQueryDataVersion, "brokerName"},
+           {remoting::kBrokerHeartbeat, "clusterName"},
+           {remoting::kGetBrokerMemberGroup, "clusterName"},
+           {remoting::kGetRouteInfoByTopic, "topic"},
+           {remoting::kGetTopicsByCluster, "cluster"},
+           {remoting::kDeleteTopicInNamesrv, "topic"},
+           {remoting::kRegisterTopicInNamesrv, "topic"},
+           {remoting::kWipeWritePermOfBroker, "brokerName"},
+           {remoting::kAddWritePermOfBroker, "brokerName"}}) {
+    SCOPED_TRACE(remoting::RequestCodeName(code));
+    const Command answer = Ask(code, {});
+    EXPECT_EQ(answer.code, remoting::kSystemError);
+    EXPECT_THAT(answer.remark, HasSubstr("missing required field " + field));
+  }
+}
+
 TEST_F(RequestProcessorTest, RefusesARegistrationWhoseChecksumDoesNotMatch) {
   Fields fields = BrokerFields("0", "h:1");
   fields.emplace_back("bodyCrc32", "12345");

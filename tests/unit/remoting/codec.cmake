@@ -4,6 +4,7 @@ triad_test(unit_remoting
     bodies_test.cc
     codec_property_test.cc
     frame_test.cc
+    golden_capture_test.cc
     golden_frames_test.cc
     headers_test.cc
     json_test.cc

@@ -1,0 +1,36 @@
+// Ask: one request of a verb, to one address, answered 0 or an error; and which addresses.
+//
+// Blocking. Thread: main.
+
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "bin/admin/verbs.h"
+
+namespace triad::admin {
+
+using Fields = std::map<std::string, std::string>;
+
+// Errors: kUnavailable, kTimedOut; kNotFound or kInternal with "CODE: n  DESC: remark".
+Result<client::Admin::Answer> AskOk(const std::string& address, int code, const Fields& fields,
+                                    const std::string& body, Session* session);
+
+// The one at --brokerAddr, or every peer of --clusterName (empty: of all). Errors: kNotFound.
+Result<std::vector<std::string>> AddressesOf(const Given& given, Session* session);
+// The same, of each group only the leader. Errors: kNotFound.
+Result<std::vector<std::string>> LeadersAt(const Given& given, Session* session);
+
+struct Leader {
+  std::string broker_name;
+  std::string address;
+};
+// Of the groups that serve a topic. Errors: kNotFound.
+Result<std::vector<Leader>> LeadersOf(const std::string& topic, Session* session);
+std::vector<std::string> NameServersOf(Session* session);
+
+std::string RetryTopic(const std::string& group);
+
+}  // namespace triad::admin
