@@ -12,7 +12,7 @@
 namespace triad::client {
 
 namespace {
-constexpr std::chrono::milliseconds kTimeout{3000};
+constexpr std::chrono::milliseconds kCommitTimeout{3000};
 }  // namespace
 
 void OffsetCommitter::Start() {
@@ -55,7 +55,7 @@ void OffsetCommitter::CommitAll() {
     }
     ++open_;
     instance.remoting().Call(
-        address, std::move(request), kTimeout,
+        address, std::move(request), kCommitTimeout,
         [self = shared_from_this(), queue = queue,
          offset = offset](const Result<remoting::Command>& answer) {
           --self->open_;

@@ -11,7 +11,7 @@ namespace triad::client {
 
 namespace {
 
-constexpr std::chrono::milliseconds kTimeout{3000};
+constexpr std::chrono::milliseconds kRouteTimeout{3000};
 
 remoting::Command RouteRequest(std::string_view topic) {
   remoting::Command request = remoting::Command::Request(remoting::kGetRouteInfoByTopic);
@@ -62,7 +62,7 @@ void RouteCache::Fetch(const std::string& topic, bool for_publish, Done done) {
 }
 
 void RouteCache::Ask(const std::string& topic, bool for_publish) {
-  name_servers_->Call(RouteRequest(topic), kTimeout,
+  name_servers_->Call(RouteRequest(topic), kRouteTimeout,
                       [this, topic, for_publish](const Result<remoting::Command>& answer) {
                         Result<remoting::TopicRouteData> data = RouteOf(topic, answer);
                         if (data.ok()) {
@@ -76,7 +76,7 @@ void RouteCache::Ask(const std::string& topic, bool for_publish) {
 }
 
 void RouteCache::AskForTemplate(const std::string& topic) {
-  name_servers_->Call(RouteRequest(kTemplateTopic), kTimeout,
+  name_servers_->Call(RouteRequest(kTemplateTopic), kRouteTimeout,
                       [this, topic](const Result<remoting::Command>& answer) {
                         Result<remoting::TopicRouteData> data = RouteOf(topic, answer);
                         if (data.ok()) {

@@ -10,3 +10,4 @@ triad_test(unit_remoting
     json_test.cc
     plain_send_test.cc
   DEPS triad_remoting_codec ZLIB::ZLIB)
+set_source_files_properties(golden_capture_test.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)  # its Fields
