@@ -203,8 +203,7 @@ Result<std::vector<EntryDispatcher::PlacedUnit>> EntryDispatcher::UnitsOf(
   return units;
 }
 
-QueueUnit EntryDispatcher::UnitOf(const MessageView& message,
-                                  const SearchProperties& properties) {
+QueueUnit EntryDispatcher::UnitOf(const MessageView& message, const SearchProperties& properties) {
   return {message.physical_offset, static_cast<std::int32_t>(message.record.size()),
           TagCodeOf(message, properties)};
 }
