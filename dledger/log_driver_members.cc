@@ -146,8 +146,9 @@ std::vector<PeerAddress> LogDriver::WantedPeers() const {
   const TimePoint now = clock_.MonoNow();
   for (const auto& [id, caller] : callers_) {
     if (id == options_.self || !caller.IsHeard(now)) continue;
-    const bool is_member = std::any_of(wanted.begin(), wanted.end(),
-                                       [&](const PeerAddress& peer) { return peer.id == id; });
+    const bool is_member =
+        std::any_of(wanted.begin(), wanted.end(),
+                    [&name = id](const PeerAddress& peer) { return peer.id == name; });
     if (is_member) continue;
     std::optional<PeerAddress> address = ParsePeerAddress(id, caller.peer_address);
     if (address) wanted.push_back(std::move(*address));

@@ -76,7 +76,8 @@ TEST(AnswerHead, ReadsCodeOpaqueAndNumbersInBothEncodings) {
       ASSERT_TRUE(part.ok()) << cut;
       ASSERT_EQ(part->frame_bytes, 0u) << cut;
     }
-    const Result<AnswerHead> head = ReadAnswerHead(*frame + "next frame");
+    const std::string bytes = *frame + "next frame";
+    const Result<AnswerHead> head = ReadAnswerHead(bytes);
     ASSERT_TRUE(head.ok()) << head.status();
     EXPECT_EQ(head->frame_bytes, frame->size());
     EXPECT_EQ(head->code, 19);

@@ -35,7 +35,7 @@ TEST_F(ConsumeQueueTest, NoFlippedBitOfAUnitIsEverServed) {
   ASSERT_TRUE(store_->SyncAll().ok());
   const std::string path = FilePath("T", 0, kFirstFile);
   const std::string whole = ReadFile(PosixFileSystem(), path).value();
-  for (std::size_t unit : {0, 4, 9}) {
+  for (const std::size_t unit : {0u, 4u, 9u}) {
     for (std::size_t bit = 0; bit < 8 * kUnitBytes; ++bit) {
       SCOPED_TRACE("unit " + std::to_string(unit) + " bit " + std::to_string(bit));
       std::string rotten = whole;
