@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "bin/bench/answers.h"
 #include "common/byte_order.h"
 #include "remoting/codes.h"
 #include "remoting/headers.h"
@@ -191,16 +192,11 @@ class PullRun {
 
   Status ReadAnswers(Stream* stream) {
     const Nanos now = Now();
-    for (;;) {
-      const Result<AnswerHead> answer = ReadAnswerHead(stream->input());
-      if (!answer.ok()) return answer.status();
-      if (answer->frame_bytes == 0) return Status::Ok();
-      const std::string_view frame = stream->input().substr(0, answer->frame_bytes);
-      stream->Consume(answer->frame_bytes);
-      const std::size_t i = answer->opaque - kFirstOpaque;
-      if (i >= readers_.size() || !readers_[i].is_waiting) continue;  // not ours
-      TRIAD_RETURN_IF_ERROR(OnAnswer(i, *answer, frame, now));
-    }
+    return ForEachAnswer(stream, [&](const AnswerHead& answer, std::string_view frame) {
+      const std::size_t i = answer.opaque - kFirstOpaque;
+      if (i >= readers_.size() || !readers_[i].is_waiting) return Status::Ok();  // not ours
+      return OnAnswer(i, answer, frame, now);
+    });
   }
 
   Status OnAnswer(std::size_t i, const AnswerHead& answer, std::string_view frame, Nanos now) {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "bin/bench/answers.h"
 #include "common/byte_order.h"
 #include "remoting/codes.h"
 #include "remoting/headers.h"
@@ -158,19 +159,15 @@ void SendProtocol::AppendMessage(std::uint64_t message, Nanos now, std::string* 
 }
 
 Status SendProtocol::Read(Stream* stream, AnswerSink* sink) {
-  for (;;) {
-    const Result<AnswerHead> answer = ReadAnswerHead(stream->input());
-    if (!answer.ok()) return answer.status();
-    if (answer->frame_bytes == 0) return Status::Ok();
-    const std::string_view frame = stream->input().substr(0, answer->frame_bytes);
-    stream->Consume(answer->frame_bytes);
-    const std::uint64_t request = answer->opaque - kFirstOpaque;
-    if (answer->code == remoting::kSuccess) {
+  return ForEachAnswer(stream, [sink](const AnswerHead& answer, std::string_view frame) {
+    const std::uint64_t request = answer.opaque - kFirstOpaque;
+    if (answer.code == remoting::kSuccess) {
       sink->Answered(request, {});
     } else {
       sink->Answered(request, DescribeFailure(frame));
     }
-  }
+    return Status::Ok();
+  });
 }
 
 }  // namespace triad::bench
