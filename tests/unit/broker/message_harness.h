@@ -31,9 +31,10 @@
 namespace triad::broker {
 
 // The client's end. Posted tasks run on a timer thread, like on a connection thread.
-class TestConnection final : public remoting::Connection {
+class TestConnection : public remoting::Connection {
  public:
-  TestConnection(std::uint64_t id, TimerQueue& timers) : id_(id), timers_(timers) {}
+  TestConnection(std::uint64_t id, TimerQueue& timers, std::string address = "10.0.0.9:50000")
+      : id_(id), address_(std::move(address)), timers_(timers) {}
   void Send(remoting::Command) override {}
   void SendFrames(std::string, std::size_t) override {}
   void ForgetRequest() override {}
@@ -54,15 +55,15 @@ class TestConnection final : public remoting::Connection {
 
  private:
   const std::uint64_t id_;
-  const std::string address_ = "10.0.0.9:50000";
+  const std::string address_;
   TimerQueue& timers_;
 };
 
 // A client's end that waits for one answer.
-class AnswerConnection final : public remoting::Connection {
+class AnswerConnection final : public TestConnection {
  public:
   AnswerConnection(std::uint64_t id, std::string address, TimerQueue& timers)
-      : id_(id), address_(std::move(address)), timers_(timers) {}
+      : TestConnection(id, timers, std::move(address)) {}
   std::future<remoting::Command> answer() { return answer_.get_future(); }
 
   void Send(remoting::Command command) override { answer_.set_value(std::move(command)); }
@@ -71,26 +72,8 @@ class AnswerConnection final : public remoting::Connection {
     CHECK(command.ok() && count == 1) << command.status();
     answer_.set_value(std::move(*command));
   }
-  void ForgetRequest() override {}
-  void Call(remoting::Command, std::chrono::milliseconds,
-            std::function<void(Result<remoting::Command>)> done) override {
-    done(Status::Unavailable("a test's connection calls nobody"));
-  }
-  void Close() override {}
-  bool closed() const override { return false; }
-  std::uint64_t id() const override { return id_; }
-  const std::string& remote_address() const override { return address_; }
-  remoting::SerializeType last_serialize_type() const override {
-    return remoting::SerializeType::kJson;
-  }
-  void Post(std::function<void()> task) override {
-    timers_.Schedule(std::chrono::milliseconds(0), std::move(task));
-  }
 
  private:
-  const std::uint64_t id_;
-  const std::string address_;
-  TimerQueue& timers_;
   std::promise<remoting::Command> answer_;
 };
 

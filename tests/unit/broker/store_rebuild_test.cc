@@ -30,24 +30,24 @@ class MessageStoreCrashTest : public MessageStoreTest {
                 stdfs::copy_options::recursive);
   }
   static std::string Keyed(const std::string& key) { return "KEYS\x01" + key + "\x02"; }
-  // Messages to two queues, with a deletion in the middle.
+  // Messages to two queues; those to U are remembered.
+  void SendPairs(int count, const std::string& to_t, const std::string& to_u) {
+    for (int i = 0; i < count; ++i) {
+      const std::string body = to_u + std::to_string(i);
+      Send("T", 0, to_t + std::to_string(i), Keyed("k"));
+      Send("U", 1, body, Keyed(body + " all"));
+      expected_u_.push_back(body);
+    }
+  }
   void Work() {
     Create("T");
     Create("U");
-    for (int i = 0; i < 20; ++i) {
-      Send("T", 0, "t" + std::to_string(i), Keyed("k"));
-      Send("U", 1, "u" + std::to_string(i), Keyed("u" + std::to_string(i) + " all"));
-      expected_u_.push_back("u" + std::to_string(i));
-    }
+    SendPairs(20, "t", "u");
   }
   void DeleteAndRecreate() {
     Delete("T");
     Create("T");
-    for (int i = 0; i < 5; ++i) {
-      Send("T", 0, "n" + std::to_string(i), Keyed("k"));
-      Send("U", 1, "v" + std::to_string(i), Keyed("v" + std::to_string(i) + " all"));
-      expected_u_.push_back("v" + std::to_string(i));
-    }
+    SendPairs(5, "n", "v");
   }
   void ExpectEverything() {
     EXPECT_THAT(Bodies(Queue("T", 0)), ElementsAre("n0", "n1", "n2", "n3", "n4"));
