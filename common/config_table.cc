@@ -10,32 +10,12 @@
 #include <optional>
 #include <sstream>
 
+#include "common/nearest.h"
+
 namespace triad {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\f\r\n";
-
-std::string Lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
-// Insertions, deletions, substitutions and swaps of neighbours that turn `a` into `b`.
-std::size_t EditDistance(const std::string& a, const std::string& b) {
-  std::vector<std::vector<std::size_t>> cost(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i) cost[i][0] = i;
-  for (std::size_t j = 0; j <= b.size(); ++j) cost[0][j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t change = cost[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0u : 1u);
-      cost[i][j] = std::min({change, cost[i - 1][j] + 1, cost[i][j - 1] + 1});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
-      }
-    }
-  }
-  return cost[a.size()][b.size()];
-}
 
 // Where a value seems to be followed by a comment: " #", " !" or " //".
 bool LooksCommented(const std::string& value) {
@@ -200,19 +180,11 @@ std::string ConfigTableBase::SpellingIn(const Properties& properties,
 }
 
 std::string ConfigTableBase::Nearest(const std::string& key) const {
-  const std::string wanted = Lower(key);
-  std::string nearest;
-  std::size_t best = std::max<std::size_t>(1, key.size() / 5) + 1;  // farther is no help
-  const auto consider = [&](const std::string& known) {
-    const std::size_t distance = EditDistance(wanted, Lower(known));
-    if (distance >= best) return;
-    best = distance;
-    nearest = known;
-  };
-  for (const Row& row : rows_) consider(row.key);
-  for (const auto& alias : aliases_) consider(alias.first);
-  for (const std::string& known : no_effect_) consider(known);
-  return nearest;
+  std::vector<std::string> known;
+  for (const Row& row : rows_) known.push_back(row.key);
+  for (const auto& alias : aliases_) known.push_back(alias.first);
+  known.insert(known.end(), no_effect_.begin(), no_effect_.end());
+  return NearestOf(key, known);
 }
 
 void ConfigTableBase::ApplyTo(const Properties& properties, const std::string& file, void* config,

@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "common/nearest.h"
+
 namespace triad::admin {
 namespace {
 
@@ -125,6 +127,17 @@ class CommandLine {
   std::vector<std::pair<CLI::App*, const Verb*>> apps_;
 };
 
+// " did you mean ...?", or nothing.
+std::string MaybeMeant(const std::vector<Verb>& verbs, const std::string& word) {
+  std::vector<std::string> names;
+  for (const Verb& verb : verbs) {
+    const std::string_view name = verb.name;
+    names.emplace_back(name.substr(0, name.find(' ')));
+  }
+  const std::string nearest = NearestOf(word, names);
+  return nearest.empty() ? "" : " did you mean " + nearest + "?";
+}
+
 }  // namespace
 
 Asked Parse(const std::vector<Verb>& verbs, const std::vector<std::string>& words) {
@@ -136,8 +149,16 @@ Asked Parse(const std::vector<Verb>& verbs, const std::vector<std::string>& word
   if (!line.empty() && line[0] != "help" && !line[0].starts_with('-') &&
       std::none_of(verbs.begin(), verbs.end(), is_family_or_verb)) {
     Asked asked;
+    asked.code =
+        WrongUse(Status::InvalidArgument("there is no verb '" + line[0] + "';" +
+                                         MaybeMeant(verbs, line[0]) + " mqadmin help lists them"));
+    return asked;
+  }
+  if (line.empty()) {
+    Asked asked;
     asked.code = WrongUse(
-        Status::InvalidArgument("there is no verb '" + line[0] + "'; mqadmin help lists them"));
+        Status::InvalidArgument("a verb is missing, as in mqadmin clusterList; mqadmin help lists "
+                                "them"));
     return asked;
   }
   // "help VERB" as in the original.
