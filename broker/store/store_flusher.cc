@@ -100,13 +100,12 @@ void StoreFlusher::Tick() {
 bool StoreFlusher::Wrote(const Status& status, const char* what) {
   if (status.code() != StatusCode::kNoSpace) {
     DieIfFailed(status, what);
-    if (waits_for_room_) LOG(INFO) << "there is room on the disk again, " << what << " are written";
-    waits_for_room_ = false;
+    LOG_IF(INFO, waiting_.erase(what) > 0)
+        << "there is room on the disk again, " << what << " are written";
     return true;
   }
-  LOG_IF(ERROR, !waits_for_room_) << what << " wait for room on the disk: " << status
-                                  << ". Nothing is lost, it is in the log; free space";
-  waits_for_room_ = true;
+  LOG_IF(ERROR, waiting_.insert(what).second) << what << " wait for room on the disk: " << status
+                                              << ". Nothing is lost, it is in the log; free space";
   return false;
 }
 

@@ -16,6 +16,8 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <thread>
 
 #include "broker/state/replicated_state.h"
@@ -89,8 +91,8 @@ class StoreFlusher {
   // Apply thread only.
   TimePoint state_flushed_at_;
   TimePoint queues_synced_at_;
-  bool waits_for_room_ = false;
-  bool given_up_ = false;  // see FlushState
+  std::set<std::string_view> waiting_;  // what waits for room on the disk, by its name in the log
+  bool given_up_ = false;               // see FlushState
   std::uint64_t bytes_since_flush_ = 0;
   std::uint64_t bytes_since_sync_ = 0;
   LogIndex last_checkpoint_;                // made or in the making

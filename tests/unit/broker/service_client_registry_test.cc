@@ -5,6 +5,7 @@
 
 #include "broker/service/client_registry.h"
 #include "tests/unit/broker/one_peer.h"
+#include "tests/unit/log_lines.h"
 
 namespace triad::broker {
 namespace {
@@ -22,18 +23,6 @@ remoting::ConsumerData Consumer(const std::string& group, const std::string& top
   data.subscriptions.push_back(subscription);
   return data;
 }
-
-// Warnings while it lives.
-class Warnings : public google::LogSink {
- public:
-  Warnings() { google::AddLogSink(this); }
-  ~Warnings() override { google::RemoveLogSink(this); }
-  void send(google::LogSeverity severity, const char*, const char*, int,
-            const google::LogMessageTime&, const char* message, std::size_t length) override {
-    if (severity == google::GLOG_WARNING) lines.emplace_back(message, length);
-  }
-  std::vector<std::string> lines;
-};
 
 class ConsumerRegistryTest : public testing::Test {
  protected:
@@ -148,11 +137,12 @@ TEST_F(ConsumerRegistryTest, NewcomersAreRefusedWhenFullAndMembersAreNot) {
 TEST_F(ConsumerRegistryTest, OFS_5_MembersThatSubscribeDifferentlyAreCountedAndNamedInAWarning) {
   Beat(Connect(1), Consumer("g", "T", "a", 1));
   EXPECT_EQ(registry_.subscription_conflicts(), 0u);
-  Warnings warnings;
+  const test::LogLines warnings(google::GLOG_WARNING);
   Beat(Connect(2), Consumer("g", "T", "b", 2));
-  ASSERT_EQ(warnings.lines.size(), 1u);
+  ASSERT_EQ(warnings.lines().size(), 1u);
   for (const char* word : {" g ", " T ", "\"a\"", "\"b\"", "client1", "client2"}) {
-    EXPECT_NE(warnings.lines[0].find(word), std::string::npos) << word << ": " << warnings.lines[0];
+    EXPECT_NE(warnings.lines()[0].find(word), std::string::npos)
+        << word << ": " << warnings.lines()[0];
   }
   EXPECT_EQ(registry_.subscription_conflicts(), 1u);
   EXPECT_EQ(registry_.FindSubscription(GroupName("g"), Topic("T"))->sub_string, "b");

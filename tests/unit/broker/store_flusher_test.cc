@@ -10,6 +10,7 @@
 
 #include "tests/sim/sim_file_system.h"
 #include "tests/unit/broker/state_support.h"
+#include "tests/unit/log_lines.h"
 
 namespace triad::broker {
 namespace {
@@ -70,6 +71,26 @@ TEST_F(StoreFlusherTest, AFullDiskIsWaitedForAndThenEverythingIsWritten) {
   const auto again = ConsumeQueueStore::Open(disk_, "/cq", h_.next_position());
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again.value()->Range(Queue("T", 0))->max, QueueOffset{501});
+}
+
+TEST_F(StoreFlusherTest, AWaitForRoomIsOneLineForEachWhoWaits) {
+  Message();
+  TickAfter(seconds(2));
+  ASSERT_FALSE(h_.state().dirty());
+  disk_.set_capacity(0);
+  StateCommand command;  // the queues have nothing to write
+  command.put_topics.push_back(TopicOf("U"));
+  h_.Apply(command);
+  const test::LogLines errors(google::GLOG_ERROR);
+  const test::LogLines news(google::GLOG_INFO);
+  for (int i = 0; i < 50; ++i) TickAfter(seconds(2));
+  EXPECT_TRUE(h_.state().dirty());
+  EXPECT_EQ(errors.lines().size(), 1u);
+  EXPECT_TRUE(news.lines().empty()) << news.lines().front();
+  disk_.set_capacity(kAmple);
+  TickAfter(seconds(2));
+  EXPECT_FALSE(h_.state().dirty());
+  EXPECT_EQ(news.lines().size(), 1u);
 }
 
 TEST_F(StoreFlusherTest, WhatWaitedForRoomComesBackFromTheLogAfterACrash) {
