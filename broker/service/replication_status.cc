@@ -56,7 +56,8 @@ remoting::GroupStatusBody ReplicationStatus::Describe() const {
   const Readiness readiness = ReadinessOf(status, config_.self, disk_.Writable());
   body.ready = readiness.ready;
   body.reason = readiness.reason;
-  body.applied_index = Signed(status.applied_index.value());
+  // The commit index is up to a tick old: nobody shall see more applied than committed.
+  body.applied_index = Signed(std::min(status.applied_index, status.commit_index).value());
   body.begin_position = status.begin_position.value();
   body.commit_index = Signed(status.commit_index.value());
   body.end_position = status.end_position.value();
