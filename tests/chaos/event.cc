@@ -68,6 +68,7 @@ Status SetMember(const Json::Member& member, Event* event) {
     *target = value.AsInt64();
   }
   if (key == "leader") event->leader = value.AsBool();
+  if (key == "delayed") event->delayed = value.AsBool();
   if (key == "op") {
     event->invokes = true;
     return SetOp(value.AsString(), &event->op);
@@ -128,6 +129,7 @@ std::string FormatEvent(const Event& event) {
     if (value != usual) json.Key(name).Int(value);
   }
   if (event.leader) json.Key("leader").Bool(true);
+  if (event.delayed) json.Key("delayed").Bool(true);
   json.EndObject();
   return json.Take();
 }

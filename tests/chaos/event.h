@@ -44,6 +44,7 @@ struct Event {
   std::int64_t offset = -1, min = 0, hash = 0, token = 0;
   std::int64_t attempts = 1;  // how often the value may be stored; 0 = the client repeats by itself
   bool leader = false;
+  bool delayed = false;  // a send that comes to its queue later: its answer tells no offset there
 
   std::int64_t time_ns() const { return completes && !invokes ? returned_ns : invoked_ns; }
 };

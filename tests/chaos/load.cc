@@ -99,7 +99,12 @@ Status Load::Start() {
           StartConsumer(std::string(orderly ? "G-orderly" : "G-free") + member, orderly));
     }
   }
-  for (int i = 0; i < kFreeProducers; ++i) threads_.emplace_back([this, i] { SendFree(i); });
+  for (int i = 0; i < kFreeProducers; ++i) {
+    threads_.emplace_back([this, i] {
+      SendFree("f" + std::to_string(i), seed_ + static_cast<std::uint64_t>(i), false);
+    });
+  }
+  threads_.emplace_back([this] { SendFree("d0", seed_ + 500, true); });
   for (int i = 0; i < kOrderedProducers; ++i) threads_.emplace_back([this, i] { SendOrdered(i); });
   return Status::Ok();
 }
@@ -164,8 +169,7 @@ void Load::OnDelivered(const std::string& group, const std::string& client, std:
   history_->Note(event);
 }
 
-void Load::SendFree(int number) {
-  const std::string client = "f" + std::to_string(number);
+void Load::SendFree(const std::string& client, std::uint64_t seed, bool delayed) {
   client::ProducerOptions options;
   options.client.namesrv_address = namesrv_address_;
   options.client.instance_name = client;
@@ -176,7 +180,7 @@ void Load::SendFree(int number) {
   while (!producer.Start().ok()) {
     if (stopper_.Wait(milliseconds(200))) return;
   }
-  sim::Random random(seed_ + static_cast<std::uint64_t>(number));
+  sim::Random random(seed);
   for (std::int64_t n = 1; !stopper_.stopped(); ++n) {
     client::Message message;
     message.topic = kFreeTopic;
@@ -187,6 +191,8 @@ void Load::SendFree(int number) {
     send.client = client;
     send.key = QueueName(queue);
     send.value = client + "-" + std::to_string(n);
+    send.delayed = delayed;
+    if (delayed) message.delay_level = 1 + static_cast<int>(random.Below(kDelayLevels));
     // Mostly small, some large enough to be compressed.
     message.body = BodyOf(send.value, random.Below(random.OneIn(20) ? 16000 : 400));
     send.hash = HashOf(message.body);
@@ -194,10 +200,10 @@ void Load::SendFree(int number) {
     const Result<client::SendResult> result = producer.Send(std::move(message), queue);
     Event end;
     end.outcome = OutcomeOf(result.status());
-    if (result.ok()) {
+    if (result.ok() && !delayed) {
       end.offset = result->queue_offset;
       end.key = QueueName(result->queue);
-    } else {
+    } else if (!result.ok()) {
       end.value = result.status().ToString();
     }
     history_->End(id, end);

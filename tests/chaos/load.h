@@ -1,9 +1,9 @@
 // Traffic: producers and consumers whose every operation is in the history. Load: those of our
 // client.
 //
-// Single attempts to chosen queues (nothing may be stored twice), ordered sends that repeat by
-// themselves, an orderly and a concurrent group that must get everything. Owns its threads and
-// clients. Thread: one at a time. Bodies are "value|filler"; their hash is CRC-32C.
+// Single attempts to chosen queues (nothing may be stored twice), some of them delayed, ordered
+// sends that repeat by themselves, an orderly and a concurrent group that must get everything. Owns
+// its threads and clients. Thread: one at a time. Bodies are "value|filler"; their hash is CRC-32C.
 
 #pragma once
 
@@ -26,6 +26,8 @@ namespace triad::chaos {
 inline constexpr char kFreeTopic[] = "ChaosFree";        // single attempts, concurrent group
 inline constexpr char kOrderedTopic[] = "ChaosOrdered";  // ordered sends, orderly group
 inline constexpr int kTopicQueues = 8;
+inline constexpr int kDelayLevels = 2;                   // of the delayed sends
+inline constexpr std::chrono::seconds kLongestDelay{5};  // by the default messageDelayLevel
 
 // Threads that run until they are told to stop.
 class Stopper {
@@ -74,7 +76,8 @@ class Load : public Traffic {
 
  private:
   Status StartConsumer(const std::string& client, bool orderly);
-  void SendFree(int number);
+  // Single attempts; `delayed`: each waits in a delay level first.
+  void SendFree(const std::string& client, std::uint64_t seed, bool delayed);
   void SendOrdered(int number);
   // `taken`: the listener will say that it succeeded.
   void OnDelivered(const std::string& group, const std::string& client, std::uint64_t token,

@@ -77,7 +77,8 @@ Status MessageChecker::OnSendBegins(const Event& event) {
   attempt.hash = static_cast<std::uint32_t>(event.hash);
   attempt.allowed = static_cast<std::uint8_t>(std::clamp<std::int64_t>(event.attempts, 0, 255));
   attempt.queue = QueueOf(event.key);
-  if (attempt.queue >= 0) {
+  attempt.delayed = event.delayed;
+  if (attempt.queue >= 0 && !attempt.delayed) {
     attempt.offset = queues_[static_cast<std::size_t>(attempt.queue)].acked_max;
   }
   if (!event.order.empty())
@@ -94,6 +95,7 @@ Status MessageChecker::OnSendEnds(const Event& begun, const Event& end, std::uin
   if (end.outcome == Outcome::kFail) ++verdict_.failed;
   if (end.outcome != Outcome::kOk) return Status::Ok();
   ++verdict_.acked;
+  if (attempt.delayed) return Status::Ok();
   const std::int32_t queue = end.key.empty() ? attempt.queue : QueueOf(end.key);
   if (queue < 0 || end.offset < 0 || end.offset > kMaxOffset) {
     return Status::InvalidArgument("an acknowledgement without queue or offset");
@@ -288,6 +290,12 @@ void MessageChecker::CheckAcknowledged() {
       if (attempt.outcome == Outcome::kInfo && attempt.stored > 0) ++verdict_.recovered;
       if (attempt.outcome != Outcome::kOk) continue;
       const std::uint64_t mine = Pack(static_cast<std::uint32_t>(s), n + 1);
+      if (attempt.delayed) {
+        if (attempt.stored == 0) {
+          Complain(&verdict_.lost, 0, ValueOf(mine) + ", acknowledged with a delay, never came");
+        }
+        continue;
+      }
       if (*Slot(attempt.queue, attempt.offset) == (mine | kSeen)) continue;
       Complain(&verdict_.lost, 0,
                ValueOf(mine) + ", acknowledged at " +

@@ -3,8 +3,9 @@
 // Takes events in the order of time. What was acknowledged or read at (queue, offset) once must
 // stand there on every peer and for ever; every peer must hold every offset from min to max; what
 // one client sent to a queue (or for one key) after an acknowledgement stands behind it; a group
-// gets everything, and an orderly one never skips. Pure. Size: about 40 bytes per send and 8 per
-// stored message; values are "name-number" with numbers from 1 without large holes.
+// gets everything, and an orderly one never skips; a delayed message comes to its queue once. Pure.
+// Size: about 40 bytes per send and 8 per stored message; values are "name-number" with numbers
+// from 1 without large holes.
 
 #pragma once
 
@@ -45,6 +46,7 @@ class MessageChecker {
     std::uint8_t allowed = 1;  // how often it may be; 0 = any number
     Outcome outcome = Outcome::kInfo;
     bool begun = false;
+    bool delayed = false;  // stands anywhere in its queue, once
   };
   struct Sender {
     std::string name;

@@ -21,6 +21,10 @@ namespace {
 constexpr seconds kComesBack{90};
 constexpr seconds kConsumersCatchUp{120};
 constexpr seconds kDrain{900};
+// Among other kinds kills are dealt between the turns as well: a turn of every kind takes minutes,
+// and an hour is to have a thousand of them.
+constexpr int kKillsPerHour = 1200;
+constexpr int kKillsPlannedPerHour = 1000;
 
 // Everything is read six times afterwards: a long run sends more slowly.
 milliseconds BetweenSends(int seconds_run) {
@@ -182,6 +186,27 @@ Status Run::CreateTopics() {
   return Status::Ok();
 }
 
+// The original takes far longer to be whole again between two faults, a stock client to follow.
+int Run::Slower() const {
+  return options_.original || !options_.client_program.empty() ? 5 : 1;
+}
+
+// Kills until there are as many as should have been by now.
+void Run::CatchUpWithKills(std::int64_t begin_ns, std::int64_t end_ns) {
+  const auto is_kill = [](const Nemesis* nemesis) { return nemesis->name == "kill"; };
+  if (std::none_of(nemeses_.begin(), nemeses_.end(), is_kill)) return;
+  bool killed = false;
+  while (NowNs() < end_ns && !world_->stopped()) {
+    const auto dealt = world_->counts().find("kill");
+    const std::int64_t ran_s = (NowNs() - begin_ns) / 1'000'000'000;
+    const std::int64_t due = ran_s * kKillsPerHour / 3600 / Slower();
+    if (dealt != world_->counts().end() && dealt->second >= due) break;
+    StrikeKill(world_.get());
+    killed = true;
+  }
+  if (killed) world_->AllUp(kComesBack);
+}
+
 void Run::Strike() {
   const std::int64_t begin_ns = NowNs();
   const std::int64_t end_ns = begin_ns + std::int64_t{options_.seconds} * 1'000'000'000;
@@ -198,7 +223,10 @@ void Run::Strike() {
     bag.pop_back();
     nemesis->strike(world_.get());
     // Before the next kind: all there, or two faults would add up to more than is promised.
-    if (nemeses_.size() > 1) world_->AllUp(kComesBack);
+    if (nemeses_.size() > 1) {
+      world_->AllUp(kComesBack);
+      CatchUpWithKills(begin_ns, end_ns);
+    }
     if (NowNs() - said_ns < 10'000'000'000) continue;
     said_ns = NowNs();
     std::cerr << "chaos: " << (said_ns - begin_ns) / 1'000'000'000 << " s, " << history_->acked()
@@ -263,11 +291,10 @@ void Run::CountMissing(int seconds_run) {
   for (const Nemesis* nemesis : nemeses_) {
     // Alone: its own rate. Among others: they take turns, and a turn is some seconds.
     const int count = static_cast<int>(nemeses_.size());
-    // The original takes far longer to be whole again between two faults, a stock client to follow.
-    const int slower = options_.original || !options_.client_program.empty() ? 5 : 1;
-    const int planned =
-        (count == 1 ? nemesis->planned_per_minute * seconds_run / 60 : seconds_run / (14 * count)) /
-        slower;
+    int planned =
+        count == 1 ? nemesis->planned_per_minute * seconds_run / 60 : seconds_run / (14 * count);
+    if (count > 1 && nemesis->name == "kill") planned = seconds_run * kKillsPlannedPerHour / 3600;
+    planned /= Slower();
     const auto found = world_->counts().find(std::string(nemesis->name));
     const int fired = found == world_->counts().end() ? 0 : found->second;
     if (fired >= planned) continue;
@@ -308,6 +335,7 @@ Status Run::StartLoad() {
 Status Run::StopLoad() {
   TRIAD_RETURN_IF_ERROR(load_->StopSending());
   if (objects_) objects_->Stop();
+  world_->Wait(2 * kLongestDelay);  // what waits in a delay level comes to its queue
   TRIAD_RETURN_IF_ERROR(WaitForConsumers());
   return load_->StopConsuming();
 }

@@ -59,6 +59,8 @@ class Run {
   Status StopLoad();
   std::vector<DrainTopic> Topics() const;
   void Strike();
+  int Slower() const;
+  void CatchUpWithKills(std::int64_t begin_ns, std::int64_t end_ns);
   void HealAll();
   Status WaitForConsumers();
   Status Judge();
