@@ -58,7 +58,7 @@ struct ForwardingGate::Shared : std::enable_shared_from_this<Shared> {
     Policy policy;
     Handler local;
     TimePoint deadline;
-    TimePoint came;             // to this gate
+    TimePoint came;             // to this peer
     bool outcome_open = false;  // a leader has got it and may have done it
     bool is_behind = false;     // in a lane: those in front of it wake the lane
   };
@@ -75,7 +75,7 @@ struct ForwardingGate::Shared : std::enable_shared_from_this<Shared> {
     std::uint64_t seen = 0;  // the generation that the decision to wait rests on
   };
 
-  void Come(const ItemPtr& item);
+  void Come(const ItemPtr& item, TimePoint now);
   // Passes it on or answers it; a Wait when it can go nowhere yet.
   std::optional<Wait> Route(const ItemPtr& item, TimePoint now);
   void RunHere(const ItemPtr& item);
@@ -118,10 +118,10 @@ struct ForwardingGate::Shared : std::enable_shared_from_this<Shared> {
   bool stopped = false;
 };
 
-void ForwardingGate::Shared::Come(const ItemPtr& item) {
+void ForwardingGate::Shared::Come(const ItemPtr& item, TimePoint now) {
   // A thread sees the lanes of its own connections.
   if (lanes_n.load(std::memory_order_relaxed) != 0 && ParkBehind(item)) return;
-  if (const auto wait = Route(item, item->came)) Park(item, *wait);
+  if (const auto wait = Route(item, now)) Park(item, *wait);
 }
 
 std::optional<ForwardingGate::Shared::Wait> ForwardingGate::Shared::Route(const ItemPtr& item,
@@ -410,12 +410,15 @@ void ForwardingGate::Stop() {
 void ForwardingGate::Route(RequestPtr request, Reply reply, Policy policy, Handler local) {
   auto item = std::make_shared<Shared::Item>();
   item->deadline = request->arrived + policy.budget;
-  item->came = shared_->clock.MonoNow();
+  const TimePoint now = shared_->clock.MonoNow();
+  // What the short way of sends brings back arrived before those that are held meanwhile. The
+  // arrival at another peer is known in milliseconds only.
+  item->came = request->forwarded ? now : request->arrived;
   item->request = std::move(request);
   item->reply = std::move(reply);
   item->policy = std::move(policy);
   item->local = std::move(local);
-  shared_->Come(item);
+  shared_->Come(item, now);
 }
 
 bool ForwardingGate::leads() const {

@@ -252,6 +252,7 @@ void PlainSends::AnswerStored(const Batch& batch, const AppendOutcome& outcome) 
 
 void PlainSends::SendAgain(const Batch& batch, std::string_view records) const {
   std::size_t head_begin = 0;
+  TimePoint arrived = batch.arrived;  // a nanosecond apart: the gate keeps their order
   for (const Batch::Item& item : batch.items) {
     const auto message = ParseMessage(records, false);
     CHECK(message.ok()) << message.status();  // it was encoded here
@@ -261,7 +262,8 @@ void PlainSends::SendAgain(const Batch& batch, std::string_view records) const {
     records.remove_prefix(message->record.size());
     auto command = remoting::DecodeFrame(frame);
     CHECK(command.ok()) << command.status();  // it was read here
-    dispatcher_.OnRequestFrom(batch.connection, std::move(*command), batch.arrived);
+    dispatcher_.OnRequestFrom(batch.connection, std::move(*command), arrived);
+    arrived += std::chrono::nanoseconds(1);
   }
 }
 

@@ -130,6 +130,14 @@ class Peer {
     command.body = body;
     dispatcher_->OnRequest(connection, std::move(command));
   }
+  // One that arrived earlier and comes to the gate only now.
+  std::shared_ptr<RecordingConnection> AskBodyFrom(TimePoint arrived, const std::string& body) {
+    auto connection = std::make_shared<RecordingConnection>(1, "10.0.0.9:5000");
+    Command command = Command::Request(kWork);
+    command.body = body;
+    dispatcher_->OnRequestFrom(connection, std::move(command), arrived);
+    return connection;
+  }
   std::shared_ptr<RecordingConnection> AskBody(const std::string& body) {
     Command command = Command::Request(kWork);
     command.body = body;
@@ -220,6 +228,34 @@ TEST(ForwardingGate, NothingOvertakesWhatIsHeldOfItsConnectionWhenThereIsALeader
   EXPECT_EQ(n0.order(), (std::vector<std::string>{"first", "second", "third"}));
   EXPECT_EQ(n0.AskBody("later")->Next().code, 0);
   EXPECT_EQ(n0.gate().held(), 0u);
+}
+
+TEST(ForwardingGate, WhatArrivedFirstIsInFrontAlsoWhenItComesToTheGateLater) {
+  Peer n0("n0");
+  n0.KnowsNobody();
+  const TimePoint earlier = SystemClock().MonoNow();
+  const auto third = n0.AskBody("third");
+  const auto first = n0.AskBodyFrom(earlier, "first");
+  const auto second = n0.AskBodyFrom(earlier + std::chrono::nanoseconds(1), "second");
+  n0.Leads();
+  for (const auto& client : {first, second, third}) EXPECT_EQ(client->Next().code, 0);
+  EXPECT_EQ(n0.order(), (std::vector<std::string>{"first", "second", "third"}));
+}
+
+TEST(ForwardingGate, ANewLeaderHoldsRequestsUntilItsFirstEntryIsApplied) {
+  Peer n0("n0");
+  dledger::LeaderInfo elected;
+  elected.role = dledger::Role::kLeader;
+  elected.term = Term(1);
+  elected.leader = PeerId("n0");
+  n0.gate().OnLeaderChange(elected);
+  const auto work = n0.Ask(kWork);
+  const auto query = n0.Ask(kSilent);
+  EXPECT_EQ(n0.gate().held(), 2u);
+  EXPECT_EQ(n0.served(), 0u);
+  n0.Leads();  // ready
+  EXPECT_EQ(work->Next().code, 0);
+  EXPECT_EQ(query->Next().code, 0);
 }
 
 TEST(ForwardingGate, NothingOvertakesWhatWasRefusedAndIsTriedAgain) {
