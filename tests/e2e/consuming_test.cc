@@ -161,6 +161,62 @@ TEST_F(Consuming, AFailedMessageIsDeliveredOncePlusMaximumThenDeadLetteredOnce) 
   }
 }
 
+// Level 1 is one second. What was sent last comes last of its level: then all others have had their
+// turn, and a second one too.
+TEST_F(Consuming, DLY_1_EachDelayedMessageIsDeliveredOnceAcrossLeaderKills) {
+  StartCluster();
+  CreateTopic("Delayed", 4);
+  client::ProducerOptions options;
+  options.client = ClientOf("delayed");
+  options.retries = 0;  // of one attempt never two
+  client::Producer producer(options);
+  ASSERT_TRUE(producer.Start().ok());
+  std::set<std::string> acked;
+  int attempts = 0;
+  const auto send = [&](const std::string& body) {
+    client::Message message;
+    message.topic = "Delayed";
+    message.body = body;
+    message.delay_level = 1;
+    ++attempts;
+    const bool ok = producer.Send(std::move(message)).ok();
+    if (ok) acked.insert(body);
+    return ok;
+  };
+  const auto delivered = [&] {
+    std::multiset<std::string> bodies;
+    for (const auto& [queue, messages] : ReadTopic("Delayed")) {
+      for (const auto& message : messages) bodies.insert(message.body);
+    }
+    return bodies;
+  };
+  int kills = 0;
+  for (; kills < 4; ++kills) {
+    const std::size_t leader = Leader();
+    const std::size_t before = delivered().size();
+    for (int i = 0; i < 300; ++i) send(std::to_string(kills) + ":" + std::to_string(i));
+    // In the middle of what comes due.
+    ASSERT_TRUE(Eventually([&] { return delivered().size() > before; }, seconds(30)));
+    ASSERT_TRUE(cluster_->Signal(leader, SIGKILL).ok());
+    ASSERT_TRUE(Eventually(
+        [&] { return send(std::to_string(kills) + ":" + std::to_string(attempts)); }, seconds(30)));
+    ASSERT_TRUE(cluster_->StartBroker(leader).ok());
+    ASSERT_TRUE(cluster_->WaitForMembers(3, seconds(30)).ok());
+  }
+  ASSERT_TRUE(send("last"));
+  std::multiset<std::string> all;
+  ASSERT_TRUE(Eventually(
+      [&] {
+        all = delivered();
+        return all.contains("last");
+      },
+      seconds(60)));
+  EXPECT_EQ(kills, 4);
+  EXPECT_GT(acked.size(), 1000u);
+  for (const std::string& body : acked) EXPECT_EQ(all.count(body), 1u) << body;
+  for (const std::string& body : all) EXPECT_EQ(all.count(body), 1u) << body;
+}
+
 TEST_F(Consuming, OFS_1_CommittedOffsetsSurviveALeaderKill) {
   StartCluster();
   CreateTopic("Offsets", 4);

@@ -76,6 +76,18 @@ class State : public ClusterTest {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
   std::string AdminOutput() { return LocalCluster::Tail(dir_ + "/mqadmin.out", 1000); }
+  // After SIGSTOP: not one thread runs any more.
+  bool Stopped(std::size_t peer) {
+    const std::string tasks = "/proc/" + std::to_string(cluster_->brokers()[peer].pid) + "/task";
+    for (const auto& task : std::filesystem::directory_iterator(tasks)) {
+      std::ifstream in(task.path() / "stat");
+      std::string stat;
+      std::getline(in, stat);
+      const std::size_t name_end = stat.rfind(')');
+      if (name_end == std::string::npos || stat.substr(name_end + 2, 1) != "T") return false;
+    }
+    return true;
+  }
   std::int64_t Count(const std::string& topic) {
     const auto queues = reader_->Queues(topic);
     if (!queues.ok()) return -1;
@@ -225,6 +237,36 @@ TEST_F(State, AnOrderedConsumerGoesOnWithinASecondOfAFailover) {
     RecordProperty(body, static_cast<int>(after.count()));
   }
   consumer.Shutdown();
+}
+
+// A grant is an entry of the log; a renewal is none, so only a ReadIndex keeps a leader that was
+// left alone from promising the queue to somebody whose lock another leader may have given away.
+TEST_F(State, ARenewalIsNotGrantedByALeaderThatHearsNoMajority) {
+  StartCluster();
+  CreateTopic("Renewal", 1);
+  const std::size_t leader = Leader();
+  ASSERT_TRUE(Send(leader, "%RETRY%g_renewal", "x", 0).ok());  // makes the group
+  remoting::LockBatchRequest body;
+  body.consumer_group = "g_renewal";
+  body.client_id = "A";
+  body.queues.push_back({"Renewal", cluster_->broker_name(), 0});
+  const auto granted = [&](std::size_t peer) {
+    remoting::Command request = remoting::Command::Request(remoting::kLockBatchMq);
+    request.body = body.Encode();
+    const auto answer = Ask(peer, request);
+    return answer.ok() && answer->code == 0 &&
+           answer->body.find("\"queueId\":0") != std::string::npos;
+  };
+  ASSERT_TRUE(granted(leader));
+  ASSERT_TRUE(granted(leader));  // the renewal, with a majority
+  const std::vector<std::size_t> followers = {(leader + 1) % 3, (leader + 2) % 3};
+  for (const std::size_t peer : followers) {
+    ASSERT_TRUE(cluster_->Signal(peer, SIGSTOP).ok());
+    ASSERT_TRUE(Eventually([&] { return Stopped(peer); }, seconds(30)));
+  }
+  EXPECT_FALSE(granted(leader));
+  for (const std::size_t peer : followers) ASSERT_TRUE(cluster_->Signal(peer, SIGCONT).ok());
+  EXPECT_TRUE(Eventually([&] { return granted(Leader()); }, seconds(30)));
 }
 
 TEST_F(State, OFS_1_OffsetsThatWereAnsweredAreThereAfterALeaderKill) {

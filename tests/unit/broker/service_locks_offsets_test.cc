@@ -322,6 +322,30 @@ TEST_F(LocksAndOffsets, ALockPutsTheGroupsCommitsInFrontOfItsGrant) {
   EXPECT_EQ(peer_.store().state().FindOffset(Key(0)), QueueOffset(9));
 }
 
+TEST_F(LocksAndOffsets, AnUnlockPutsTheGroupsCommitsInFrontOfItsRelease) {
+  OffsetService slow(OffsetService::Options{.interval = seconds(60)}, clock_, timers_,
+                     peer_.store().appender(), peer_.store().state(), reads_);
+  LockService locks(clock_, peer_.store().appender(), peer_.store().state(), reads_, slow);
+  locks.OnLeaderTerm(peer_.term());
+  Outcome<Result<std::vector<LockService::Held>>> held;
+  locks.Lock(GroupName("g"), ClientId("A"), {Queue("T", 0)}, Deadline(), held.Callback());
+  const std::uint64_t token = held.Get().value().at(0).token;
+  Outcome<Status> committed;
+  slow.Commit({Key(0), QueueOffset(9), token}, Deadline(), committed.Callback());
+  Outcome<Status> released;
+  locks.Unlock(GroupName("g"), ClientId("A"), {Queue("T", 0)}, Deadline(), released.Callback());
+  ASSERT_TRUE(released.Get().ok());
+  EXPECT_TRUE(committed.Get().ok()) << "refused: it stands behind the next holder's grant";
+  EXPECT_EQ(peer_.store().state().FindOffset(Key(0)), QueueOffset(9));
+}
+
+TEST_F(LocksAndOffsets, ACommitThatNobodyWaitsForStandsInTheLogAfterItsInterval) {
+  Outcome<Status> committed;
+  Commit(0, 7, committed.Callback());  // no query, lock or reset follows
+  EXPECT_TRUE(committed.Get().ok());
+  EXPECT_EQ(peer_.store().state().FindOffset(Key(0)), QueueOffset(7));
+}
+
 TEST_F(LocksAndOffsets, ACommitUnderAnOlderLockIsRefused) {
   Lock("A", {0});
   const std::uint64_t old_token = last_tokens_.at(0);
