@@ -1,12 +1,12 @@
 // ForwardingGate: the LeaderGate of a real broker.
 //
 // Knows the leader from the node's LeaderInfo. Held requests wait in the order of Request.arrived
-// (forwarded ones: of coming here), one lane per client connection, and are routed again at every leader change; one that the other peer refused
-// (NotLeader) is routed again a little later. While a request of a connection is held, its later
-// ones go behind it: none overtakes. (What was passed on before that one came back may be done
-// first.) Bounds: max_held requests and max_held_bytes of bodies; beyond them `late` at once.
-// Thread: safe on every thread; a leaf mutex, nothing runs under it. Waiters run on the timer's
-// thread.
+// (forwarded ones: of coming here), one lane per client connection, and are routed again at every
+// leader change; one that the other peer refused (NotLeader) is routed again a little later. While
+// a request of a connection is held, its later ones go behind it: none overtakes. (What was passed
+// on before that one came back may be done first.) Bounds: max_held requests and max_held_bytes of
+// bodies; beyond them `late` at once. Thread: safe on every thread; a leaf mutex, nothing runs
+// under it. Waiters run on the timer's thread.
 
 #pragma once
 
