@@ -213,6 +213,7 @@ Status Broker::Parts::OpenStore() {
   o.node.bootstrap_without = options.bootstrap_without;
   o.node.retention = RetentionOf(config);
   o.node.snapshot_bytes_per_second = static_cast<std::uint64_t>(config.snapshot_bytes_per_second);
+  if (options.world.adjust_store) options.world.adjust_store(&o);
   MessageStore::Listener listener;
   listener.on_arrival = [this](const TopicQueue& queue, QueueOffset max) {
     if (!wired) return;
@@ -324,7 +325,8 @@ Status Broker::Parts::Listen() {
     store->appender().EndGather();
   };
   handler.on_closed = [this](const remoting::ConnectionPtr& connection) { OnClosed(connection); };
-  server = remoting::CreateServer(std::move(o), std::move(handler));
+  const auto& make = options.world.make_server;
+  server = make ? make(o, handler) : remoting::CreateServer(std::move(o), std::move(handler));
   const Status started = server->Start();
   return started.ok() ? started : ExplainListenError(config, started);
 }
@@ -511,12 +513,14 @@ Broker::~Broker() {
 Status Broker::Start() {
   Parts& p = *parts_;
   TRIAD_RETURN_IF_ERROR(p.ChooseAddresses());
-  p.timers = std::make_unique<TimerQueue>();
+  const BrokerWorld& world = p.options.world;
+  p.timers = world.make_timers ? world.make_timers() : std::make_unique<TimerQueue>();
   remoting::ClientHandler handler;
   handler.on_disconnect = [&p](const std::string& address) {
     if (p.wired) p.registration->OnDisconnect(address);
   };
-  p.client = remoting::CreateClient({}, std::move(handler));
+  p.client = world.make_client ? world.make_client(handler)
+                               : remoting::CreateClient({}, std::move(handler));
   ForwardingGate::Options gate_options;
   gate_options.self = p.config.self;
   p.gate = std::make_unique<ForwardingGate>(gate_options, p.clock, *p.timers, *p.client);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,11 +17,33 @@
 #include "common/ids.h"
 #include "common/status.h"
 
+namespace triad::remoting {
+class Client;
+class Server;
+struct ClientHandler;
+struct ServerHandler;
+struct ServerOptions;
+}  // namespace triad::remoting
+
 namespace triad::broker {
+
+class TimerQueue;
+struct MessageStoreOptions;
+
+// What a broker stands on; a simulator brings its own. Empty: threads, sockets, LevelDB.
+struct BrokerWorld {
+  std::function<std::unique_ptr<TimerQueue>()> make_timers;
+  std::function<std::unique_ptr<remoting::Client>(const remoting::ClientHandler&)> make_client;
+  std::function<std::unique_ptr<remoting::Server>(const remoting::ServerOptions&,
+                                                  const remoting::ServerHandler&)>
+      make_server;
+  std::function<void(MessageStoreOptions*)> adjust_store;
+};
 
 struct BrokerOptions {
   // The operator's override of the first-start rule: these peers are known to be gone.
   std::vector<PeerId> bootstrap_without;
+  BrokerWorld world{};
 };
 
 class Broker {

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 #include <utility>
 
+#include "common/broken_ground.h"
 #include "dledger/thread_name.h"
 
 namespace triad::dledger {
@@ -136,10 +138,11 @@ std::vector<EntryRef> ApplyThread::ReadBack(LogIndex from, LogIndex to) {
     return std::move(entries).value();
   }
   if (entries.status().code() != StatusCode::kNotFound) {
-    LOG(FATAL)
-        << "committed entry " << from << " cannot be read: " << entries.status().ToString()
-        << ". Check the disk; a peer whose log is damaged is repaired from the others at its "
-           "next start, or start it with an empty store directory.";
+    DieOfBrokenGround(
+        "committed entry " + std::to_string(from.value()) +
+        " cannot be read: " + entries.status().ToString() +
+        ". Check the disk; a peer whose log is damaged is repaired from the others at its next "
+        "start, or start it with an empty store directory.");
   }
   // Committed by the others before this peer's own disk has it.
   LOG_EVERY_N(WARNING, 500) << "apply waits for entry " << from << " to reach this peer's log";

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <utility>
 
+#include "common/broken_ground.h"
 #include "dledger/thread_name.h"
 
 namespace triad::dledger {
@@ -122,8 +123,9 @@ bool BackgroundThread::CleanOne(LogIndex durable) {
   if (!dropped.ok()) {
     // One sector that cannot be read is no reason to die, nor is a disk that is full.
     if (dropped.status().code() != StatusCode::kIoError) return Postpone(dropped.status());
-    LOG(FATAL) << "an old segment of the log cannot be dropped: " << dropped.status()
-               << ". Check the disk (dmesg, smartctl), then start this peer again.";
+    DieOfBrokenGround(
+        "an old segment of the log cannot be dropped: " + dropped.status().ToString() +
+        ". Check the disk (dmesg, smartctl), then start this peer again.");
   }
   on_dropped_(segments[1].first);
   LOG(INFO) << "the log forgets its segment at " << segments[0].base << ", entries up to "
@@ -147,8 +149,8 @@ void BackgroundThread::PrepareIfNeeded() {
     return;
   }
   if (status.code() != StatusCode::kNoSpace) {
-    LOG(FATAL) << "the log cannot be prepared: " << status.ToString()
-               << ". Check the disk (space, dmesg, smartctl), then start this peer again.";
+    DieOfBrokenGround("the log cannot be prepared: " + status.ToString() +
+                      ". Check the disk (space, dmesg, smartctl), then start this peer again.");
   }
   if (!is_full_.exchange(true)) {
     LOG(ERROR) << "no disk space for the log: " << status.ToString()

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "common/latency_window.h"
+#include "dledger/disk_writer.h"
 #include "dledger/log/log_store.h"
 #include "dledger/raft/types.h"
 
@@ -54,8 +55,6 @@ class DiskThread {
   // Waits for work; false when stopped and nothing is left.
   bool Take(std::vector<StorageOp>* batch, std::vector<Replacement>* replacements);
   void Execute(const std::vector<StorageOp>& batch);
-  void ExecuteOne(const StorageOp& op);
-  void WriteCollected();
   void SyncNow();
 
   LogStore& log_;
@@ -64,8 +63,7 @@ class DiskThread {
   std::thread thread_;
 
   // The disk thread's own.
-  std::vector<EntryRef> collected_;  // appends of neighbouring operations, one gather-write
-  bool is_dirty_ = false;            // appended and not synced
+  DiskWriter writer_;
   std::chrono::steady_clock::time_point synced_at_{};
   LatencyWindow sync_latency_;
 

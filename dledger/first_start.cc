@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "dledger/raft/types.h"
+
 namespace triad::dledger {
 
 FirstStart::FirstStart(const std::vector<PeerId>& others, const std::vector<PeerId>& without) {
@@ -11,9 +13,10 @@ FirstStart::FirstStart(const std::vector<PeerId>& others, const std::vector<Peer
   }
 }
 
-void FirstStart::OnAnswer(const PeerId& peer, bool has_log) {
+void FirstStart::OnAnswer(const PeerId& peer, bool has_log, Term term) {
   const auto found = answers_.find(peer);
   if (found == answers_.end()) return;
+  if (term <= kTermMax) term_ = std::max(term_, term);  // no honest peer says more
   // Once seen with a log, always with a log: the cautious reading.
   found->second.has_log = found->second.has_log.value_or(false) || has_log;
 }

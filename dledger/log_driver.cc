@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "common/mutant.h"
 #include "dledger/membership_codec.h"
 #include "dledger/raft/membership.h"
 
@@ -384,6 +385,7 @@ bool LogDriver::BuildOne() {
   EntryRef entry = MakeEntryFrom(context.term, EntryType::kBatch, context.store_time_ms,
                                  std::move(bytes), &tail_);
   CHECK_EQ(entry->payload_position(), context.payload_position);
+  if (TRIAD_MUTANT(23)) hands_->Commit(entry->index, {entry}, entry->index);
   Step(Propose{std::move(entry)});
   return true;
 }

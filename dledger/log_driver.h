@@ -157,6 +157,7 @@ class LogDriver {
   void OnStartAnswer(const Hello& hello);
   void DecideStart();
   void DecideFirstStart();
+  void RefuseVotesUpTo(Term term);
   void DecideUnsyncedStart();
   bool IsTimeToNameMissing();
   std::string StartReason() const;

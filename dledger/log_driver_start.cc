@@ -99,7 +99,8 @@ void LogDriver::Begin() {
 }
 
 void LogDriver::OnStartAnswer(const Hello& hello) {
-  first_start_.OnAnswer(hello.from, hello.has_log);
+  const bool had_entries = hello.last_index > LogIndex(0) || hello.recovering;
+  first_start_.OnAnswer(hello.from, had_entries, hello.term);
   if (unsynced_start_) {
     unsynced_start_->OnAnswer(hello.from,
                               UnsyncedStart::Answer{.is_whole = hello.has_log && !hello.recovering,
@@ -148,10 +149,20 @@ void LogDriver::DecideFirstStart() {
                    << ", but no peer of the group has a log. Restore the logs from a backup, or "
                       "start all peers with empty store directories.";
       }
-      LOG(INFO) << "first start: all peers' stores are empty, a new group begins";
+      LOG(INFO) << "first start: no peer has a log, a new group begins";
+      RefuseVotesUpTo(first_start_.term());
       break;
   }
   StartCore();
+}
+
+// A vote of an earlier life may be forgotten; whoever asked for it has seen its term.
+void LogDriver::RefuseVotesUpTo(Term term) {
+  if (term == Term(0)) return;
+  recovered_.hard_state = HardState{.term = term, .voted_for = options_.self};
+  StorageOp vote;
+  vote.hard_state = recovered_.hard_state;
+  hands_->Store(std::move(vote));
 }
 
 void LogDriver::DecideUnsyncedStart() {
@@ -215,6 +226,7 @@ Hello LogDriver::OwnState() const {
     hello.last_index = recovered_.last_index;
     hello.recovering = recovered_.recovering;
     hello.has_log = !IsVirgin();
+    hello.term = recovered_.hard_state.term;
     if (!unsynced_start_) return hello;
     hello.lost_unsynced = true;
     hello.last_term = OwnEnd().last_term;
@@ -222,6 +234,7 @@ Hello LogDriver::OwnState() const {
   }
   hello.last_index = core_->last_index();
   hello.last_term = core_->last_term();
+  hello.term = core_->term();
   hello.recovering = core_->recovering();
   hello.has_log =
       core_->last_index() > LogIndex(0) || core_->term() > Term(0) || core_->recovering();

@@ -8,6 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "common/mutant.h"
+
 namespace triad::broker {
 namespace {
 
@@ -203,7 +205,7 @@ LockService::~LockService() = default;
 void LockService::OnLeaderTerm(Term term) {
   const TimePoint now = shared_->clock.MonoNow();
   std::map<GroupQueue, Shared::Lease> leases;
-  if (term != Term{}) {
+  if (term != Term{} && !TRIAD_MUTANT(22)) {
     // How long the old leader had not heard of a holder is unknown: every lease counts as fresh.
     for (const ReplicatedState::Lock& lock : shared_->state.Locks()) {
       if (lock.client.empty()) continue;

@@ -7,18 +7,19 @@
 #include <unordered_map>
 #include <utility>
 
-#include "common/clock.h"
-
 namespace triad::broker {
 
 struct TimerQueue::Shared {
   using Key = std::pair<TimePoint, Id>;
 
+  Shared(const Clock& c, std::size_t max) : clock(c), max_timers(max) {}
+
+  const Clock& clock;
   std::mutex mutex;
   std::condition_variable changed;
   std::map<Key, std::function<void()>> tasks;
   std::unordered_map<Id, TimePoint> due;
-  std::size_t max_timers = 0;
+  const std::size_t max_timers;
   Id next_id = 1;
   bool stopped = false;
   std::thread thread;
@@ -31,23 +32,44 @@ struct TimerQueue::Shared {
         continue;
       }
       const TimePoint next = tasks.begin()->first.first;
-      if (SystemClock().MonoNow() < next) {
+      if (clock.MonoNow() < next) {
         changed.wait_until(lock, next);
         continue;
       }
-      auto node = tasks.extract(tasks.begin());
-      due.erase(node.key().second);
-      lock.unlock();
-      node.mapped()();
-      node.mapped() = nullptr;  // what it holds is released outside the lock
-      lock.lock();
+      RunFirst(&lock);
     }
+  }
+
+  void RunFirst(std::unique_lock<std::mutex>* lock) {
+    auto node = tasks.extract(tasks.begin());
+    due.erase(node.key().second);
+    lock->unlock();
+    node.mapped()();
+    node.mapped() = nullptr;  // what it holds is released outside the lock
+    lock->lock();
   }
 };
 
-TimerQueue::TimerQueue(std::size_t max_timers) : shared_(std::make_unique<Shared>()) {
-  shared_->max_timers = max_timers;
+TimerQueue::TimerQueue(std::size_t max_timers)
+    : shared_(std::make_unique<Shared>(SystemClock(), max_timers)) {
   shared_->thread = std::thread([shared = shared_.get()] { shared->Run(); });
+}
+
+TimerQueue::TimerQueue(const Clock& clock, std::size_t max_timers)
+    : shared_(std::make_unique<Shared>(clock, max_timers)) {}
+
+std::optional<TimePoint> TimerQueue::NextDue() const {
+  const std::lock_guard lock(shared_->mutex);
+  if (shared_->tasks.empty()) return std::nullopt;
+  return shared_->tasks.begin()->first.first;
+}
+
+bool TimerQueue::RunOne() {
+  std::unique_lock lock(shared_->mutex);
+  if (shared_->tasks.empty()) return false;
+  if (shared_->clock.MonoNow() < shared_->tasks.begin()->first.first) return false;
+  shared_->RunFirst(&lock);
+  return true;
 }
 
 TimerQueue::~TimerQueue() {
@@ -55,7 +77,7 @@ TimerQueue::~TimerQueue() {
 }
 
 TimerQueue::Id TimerQueue::Schedule(std::chrono::milliseconds delay, std::function<void()> task) {
-  const TimePoint at = SystemClock().MonoNow() + std::max(delay, std::chrono::milliseconds(0));
+  const TimePoint at = shared_->clock.MonoNow() + std::max(delay, std::chrono::milliseconds(0));
   const std::lock_guard lock(shared_->mutex);
   if (shared_->stopped || shared_->tasks.size() >= shared_->max_timers) return 0;
   const Id id = shared_->next_id++;

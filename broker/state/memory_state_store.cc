@@ -4,6 +4,7 @@
 
 #include "common/byte_order.h"
 #include "common/crc32c.h"
+#include "common/mutant.h"
 
 namespace triad::broker {
 namespace {
@@ -125,7 +126,7 @@ class MemoryStateStore final : public StateStore {
   Status Write(const StateBatch& batch) override {
     const std::string record = EncodeBatch(batch);
     TRIAD_RETURN_IF_ERROR(file_->Write(size_bytes_, record));
-    TRIAD_RETURN_IF_ERROR(file_->Sync());
+    if (!TRIAD_MUTANT(32)) TRIAD_RETURN_IF_ERROR(file_->Sync());
     size_bytes_ += record.size();
     CHECK(ApplyBody(std::string_view(record).substr(kRecordHeaderBytes), &records_));
     if (size_bytes_ < std::max(kRewriteMinBytes, 4 * rewritten_bytes_)) return Status::Ok();

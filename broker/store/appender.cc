@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "broker/store/appender_parts.h"
+#include "common/mutant.h"
 
 namespace triad::broker {
 namespace {
@@ -162,9 +163,12 @@ std::size_t Appender::waiting() const {
 void Appender::OpenTerm(Term term, std::vector<std::pair<TopicQueue, QueueOffset>> next_offsets) {
   CHECK_GT(term, shared_->term);
   shared_->term = term;
-  shared_->tail.clear();
+  if (!TRIAD_MUTANT(24)) shared_->tail.clear();
   shared_->tail.reserve(next_offsets.size());
-  for (auto& [queue, next] : next_offsets) shared_->tail[std::move(queue)] = next;
+  for (auto& [queue, next] : next_offsets) {
+    if (TRIAD_MUTANT(24) && shared_->tail.contains(queue)) continue;
+    shared_->tail[std::move(queue)] = next;
+  }
   shared_->deleted.clear();
   shared_->keys.Clear();  // whatever was in an earlier term's tail is applied, or never will be
   const std::lock_guard hold(shared_->mutex);

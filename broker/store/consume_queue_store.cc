@@ -9,6 +9,7 @@
 
 #include "broker/store/consume_queue.h"
 #include "broker/store/queue_map.h"
+#include "common/broken_ground.h"
 
 namespace triad::broker {
 namespace {
@@ -123,8 +124,9 @@ class FileConsumeQueueStore final : public ConsumeQueueStore {
         queue.LoseOldest();  // the log has it, and fills the hole when there is room
         holed_.insert(key);
       } else if (!written.ok()) {
-        LOG(FATAL) << "cannot write a consume queue: " << written
-                   << ". Check the disk, then start again: the queues are rebuilt from the log.";
+        DieOfBrokenGround(
+            "cannot write a consume queue: " + written.ToString() +
+            ". Check the disk, then start again: the queues are rebuilt from the log.");
       }
       CHECK(queue.Append(offset, unit));
     }
@@ -154,8 +156,9 @@ class FileConsumeQueueStore final : public ConsumeQueueStore {
     const bool renamed = done.code() != StatusCode::kNoSpace;
     if (done.ok() || !renamed) done = RemoveTree(fs_, renamed ? deleted : path);
     if (!done.ok()) {
-      LOG(FATAL) << "cannot remove the consume queues of topic " << topic << ": " << done
-                 << ". Check the disk and the permissions of " << dir_ << ", then start again.";
+      DieOfBrokenGround("cannot remove the consume queues of topic " + topic.value() + ": " +
+                        done.ToString() + ". Check the disk and the permissions of " + dir_ +
+                        ", then start again.");
     }
     unsynced_.dirs.insert(dir_);
   }

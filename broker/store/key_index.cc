@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/broken_ground.h"
+
 namespace triad::broker {
 namespace {
 
@@ -255,9 +257,10 @@ void FileKeyIndex::WriteRun() {
     end_ = run_begin_;
     return;
   }
-  LOG_IF(FATAL, !written.ok()) << "cannot write the key index: " << written
-                               << ". Check the disk, then start again: the index is rebuilt from "
-                                  "the log.";
+  if (!written.ok()) {
+    DieOfBrokenGround("cannot write the key index: " + written.ToString() +
+                      ". Check the disk, then start again: the index is rebuilt from the log.");
+  }
   LOG_IF(INFO, waits_for_room_) << "there is room on the disk again, the key index is written";
   waits_for_room_ = false;
   segment->runs.push_back(run);
@@ -308,9 +311,10 @@ void FileKeyIndex::DropDamaged() {
 
 void FileKeyIndex::SkipTo(LogIndex last, PhysicalOffset end) {
   const Status dropped = SetLogBegin(PhysicalOffset{INT64_MAX});
-  LOG_IF(FATAL, !dropped.ok()) << "cannot empty the key index: " << dropped
-                               << ". Check the permissions of " << dir_
-                               << ", or remove it, then start again.";
+  if (!dropped.ok()) {
+    DieOfBrokenGround("cannot empty the key index: " + dropped.ToString() +
+                      ". Check the permissions of " + dir_ + ", or remove it, then start again.");
+  }
   ForgetOpenRun();
   last_ = run_before_ = last;
   end_ = run_begin_ = end;

@@ -8,6 +8,7 @@
 
 #include "broker/store/log_message_store.h"
 #include "broker/store/state_transfer.h"
+#include "common/broken_ground.h"
 
 namespace triad::broker {
 namespace {
@@ -66,9 +67,11 @@ void LogMessageStore::Apply(std::span<const dledger::EntryRef> entries) {
     if (dispatched_ + 1 < entry->index) {
       // The log of this peer was behind its state at the start (it lost its end and got it back).
       const Status replayed = ReplayWhenWritten(entry->index);
-      LOG_IF(FATAL, !replayed.ok())
-          << "cannot bring the consume queues up to the state: " << replayed << ". Remove "
-          << QueueDir() << " and start again: they are rebuilt from the log.";
+      if (!replayed.ok()) {
+        DieOfBrokenGround(
+            "cannot bring the consume queues up to the state: " + replayed.ToString() +
+            ". Remove " + QueueDir() + " and start again: they are rebuilt from the log.");
+      }
       FinishCatchingUp();
     }
     topics_changed = ApplyEntry(*entry) || topics_changed;
@@ -155,8 +158,10 @@ void LogMessageStore::CatchQueuesUp() {
 void LogMessageStore::FinishCatchingUp() {
   if (queues_behind()) return;
   const Status completed = CompleteQueues();
-  LOG_IF(FATAL, !completed.ok()) << "the consume queues do not fit the state: " << completed
-                                 << ". Check the disk and start again.";
+  if (!completed.ok()) {
+    DieOfBrokenGround("the consume queues do not fit the state: " + completed.ToString() +
+                      ". Check the disk and start again.");
+  }
   flusher_->set_queues_behind(false);
   for (const auto& [queue, next] : state_->NextOffsets()) {
     if (listener_.on_arrival) listener_.on_arrival(queue, next);

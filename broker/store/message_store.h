@@ -34,9 +34,14 @@ struct MessageStoreOptions {
   std::uint64_t state_flush_bytes = 64u << 20;
   std::chrono::milliseconds queue_checkpoint_interval{10000};
   std::uint64_t queue_checkpoint_bytes = 256u << 20;
+  bool queue_sync_in_background = true;
   // Where the state lives; default: LevelDB.
   std::function<Result<std::unique_ptr<StateStore>>(const std::string& dir)> open_state_store =
       OpenLevelDbStateStore;
+  // What carries the log; default: a peer with threads and sockets.
+  std::function<Result<std::unique_ptr<dledger::Node>>(
+      FileSystem& fs, const Clock& clock, dledger::NodeOptions options, dledger::Application*)>
+      open_node = dledger::Node::Open;
 };
 
 class MessageStore {

@@ -36,7 +36,8 @@ Status LogMessageStore::Open() {
   const FlushPolicy policy{.state_interval = options_.state_flush_interval,
                            .state_bytes = options_.state_flush_bytes,
                            .queues_interval = options_.queue_checkpoint_interval,
-                           .queues_bytes = options_.queue_checkpoint_bytes};
+                           .queues_bytes = options_.queue_checkpoint_bytes,
+                           .sync_in_background = options_.queue_sync_in_background};
   flusher_ =
       std::make_unique<StoreFlusher>(policy, clock_, state_.get(), queues_.get(), keys_.get());
   repair_ =
@@ -112,7 +113,7 @@ Status LogMessageStore::OpenNode() {
   options.applied = state_->applied_index();
   TRIAD_RETURN_IF_ERROR(fs_.CreateDirs(options.dir));
   Result<std::unique_ptr<dledger::Node>> node =
-      dledger::Node::Open(fs_, clock_, std::move(options), this);
+      options_.open_node(fs_, clock_, std::move(options), this);
   if (node.ok()) node_ = std::move(node.value());
   return node.status();
 }

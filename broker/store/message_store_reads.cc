@@ -2,6 +2,7 @@
 
 #include "broker/store/log_message_store.h"
 #include "broker/store/message_locator.h"
+#include "common/mutant.h"
 
 namespace triad::broker {
 
@@ -11,7 +12,8 @@ QueueRange LogMessageStore::RangeOf(const TopicQueue& queue) const {
   const QueueOffset next = state_->NextOffset(queue);
   const std::optional<QueueRange> range = queues_->Range(queue);
   if (!range.has_value()) return {next, next};
-  const QueueOffset max = std::min(next, range->max);
+  QueueOffset max = std::min(next, range->max);
+  if (TRIAD_MUTANT(25) && node_->status().last_index > state_->applied_index()) ++max;
   return {std::min(range->min, max), max};
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "common/broken_ground.h"
+
 namespace triad::broker {
 namespace {
 
@@ -109,9 +111,11 @@ Status QueueRepair::Feed(const ConsumeQueueStore::Hole& hole,
 // A full disk is waited for; any other failed write of derived data ends the process.
 bool QueueRepair::MayGoOn(const Status& status) {
   if (status.ok()) return true;
-  LOG_IF(FATAL, status.code() != StatusCode::kNoSpace)
-      << "a consume queue cannot be rebuilt: " << status
-      << ". Check the disk, then start again: nothing acknowledged is lost, it is in the log.";
+  if (status.code() != StatusCode::kNoSpace) {
+    DieOfBrokenGround("a consume queue cannot be rebuilt: " + status.ToString() +
+                      ". Check the disk, then start again: nothing acknowledged is lost, it is in "
+                      "the log.");
+  }
   return false;
 }
 

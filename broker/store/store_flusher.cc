@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "common/broken_ground.h"
+
 namespace triad::broker {
 namespace {
 
@@ -18,9 +20,9 @@ std::string EncodeCheckpoint(const QueueCheckpoint& checkpoint) {
 
 void DieIfFailed(const Status& status, const char* what) {
   if (status.ok()) return;
-  LOG(FATAL) << what << " could not be made durable: " << status
-             << ". Check the disk and its free space, then start again: nothing acknowledged is "
-                "lost, it is in the log.";
+  DieOfBrokenGround(std::string(what) + " could not be made durable: " + status.ToString() +
+                    ". Check the disk and its free space, then start again: nothing acknowledged "
+                    "is lost, it is in the log.");
 }
 
 }  // namespace
@@ -33,8 +35,9 @@ StoreFlusher::StoreFlusher(FlushPolicy policy, const Clock& clock, ReplicatedSta
       queues_(queues),
       keys_(keys),
       state_flushed_at_(clock.MonoNow()),
-      queues_synced_at_(clock.MonoNow()),
-      thread_([this] { RunSyncs(); }) {}
+      queues_synced_at_(clock.MonoNow()) {
+  if (policy_.sync_in_background) thread_ = std::thread([this] { RunSyncs(); });
+}
 
 StoreFlusher::~StoreFlusher() {
   {
@@ -42,7 +45,7 @@ StoreFlusher::~StoreFlusher() {
     stopping_ = true;
   }
   changed_.notify_all();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 Result<QueueCheckpoint> StoreFlusher::Loaded(const ReplicatedState& state) {
@@ -135,13 +138,19 @@ bool StoreFlusher::StartSync() {
   in_making_ = Checkpoints{{state_->applied_index(), state_->applied_position()}, keys.synced};
   last_checkpoint_ = state_->applied_index();
   bytes_since_sync_ = 0;
+  std::function<Status()> work = [sync_queues = std::move(sync.value()),
+                                  sync_keys = std::move(keys.sync)] {
+    TRIAD_RETURN_IF_ERROR(sync_queues());
+    return sync_keys();
+  };
+  if (!policy_.sync_in_background) {
+    sync_result_ = work();
+    return true;
+  }
   {
     const std::lock_guard hold(mutex_);
     CHECK(sync_ == nullptr);
-    sync_ = [sync_queues = std::move(sync.value()), sync_keys = std::move(keys.sync)] {
-      TRIAD_RETURN_IF_ERROR(sync_queues());
-      return sync_keys();
-    };
+    sync_ = std::move(work);
     running_ = true;
   }
   changed_.notify_all();

@@ -32,6 +32,7 @@ struct FlushPolicy {
   std::uint64_t state_bytes = 64u << 20;
   std::chrono::milliseconds queues_interval{10000};
   std::uint64_t queues_bytes = 256u << 20;
+  bool sync_in_background = true;  // false: on the apply thread (simulators have one thread)
 };
 
 // The consume queues hold every unit of the entries up to `index`, whose last byte is in front of

@@ -6,6 +6,7 @@
 
 #include "common/byte_order.h"
 #include "common/crc32c.h"
+#include "common/mutant.h"
 
 namespace triad::dledger {
 namespace {
@@ -189,7 +190,9 @@ Result<EntryHeader> DecodeHeader(std::string_view bytes) {
 Status CheckPayload(const EntryHeader& header, std::string_view bytes) {
   if (bytes.size() < header.total_bytes) return Status::Unavailable("entry: payload cut short");
   const std::string_view payload = bytes.substr(kEntryHeaderBytes, header.payload_bytes);
-  if (Crc32c(payload) != header.payload_crc) return Damaged("bad payload checksum");
+  if (Crc32c(payload) != header.payload_crc && !TRIAD_MUTANT(26)) {
+    return Damaged("bad payload checksum");
+  }
   const std::size_t payload_end = kEntryHeaderBytes + header.payload_bytes;
   const std::string_view padding = bytes.substr(payload_end, header.total_bytes - payload_end);
   if (padding.find_first_not_of('\0') != std::string_view::npos) return Damaged("bad padding");

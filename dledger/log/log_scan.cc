@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/byte_order.h"
+#include "common/mutant.h"
 #include "dledger/membership_codec.h"
 
 namespace triad::dledger {
@@ -212,6 +213,7 @@ TailState JudgeTail(const LogTail& tail, const Remains& remains, PhysicalOffset 
                     const std::optional<SyncWindow>& window) {
   // Before `durable` nothing was ever un-synced.
   const PhysicalOffset durable = window ? std::max(hint, window->begin) : hint;
+  if (TRIAD_MUTANT(17)) return remains.end > tail.position ? TailState::kTorn : TailState::kClean;
   if (tail.position < durable || remains.unreadable) return TailState::kCorrupt;
   // Inside the last known window: only a byte of a later one proves that it had been synced.
   const bool in_known_window = window && tail.position < window->end;

@@ -8,6 +8,7 @@
 #include <random>
 #include <utility>
 
+#include "common/mutant.h"
 #include "dledger/log/block_reader.h"
 #include "dledger/log/checkpoint.h"
 #include "dledger/log/entry_cache.h"
@@ -236,7 +237,7 @@ Status FileLogStore::Roll(PhysicalOffset base) {
     Result<std::shared_ptr<SegmentFile>> made = SegmentFile::Create(fs_, options_.dir, base);
     if (!made.ok()) return made.status();
     segments.emplace(base, std::move(made).value());
-    TRIAD_RETURN_IF_ERROR(fs_.SyncDir(options_.dir));
+    if (!TRIAD_MUTANT(16)) TRIAD_RETURN_IF_ERROR(fs_.SyncDir(options_.dir));
   }
   current_ = segments.at(base);
   return preparer_.Start(current_, base, nullptr, !untrusted_remains_);
@@ -296,7 +297,8 @@ Status FileLogStore::CutBehind(const LogTail& tail, PhysicalOffset last_position
   live_tail_ = tail;
   synced_ = std::min(synced_, tail.position);
   const RecordedCut cut{.from = tail.position, .to = *to};
-  Status done = files_.synced->RecordCut(synced_, cut);
+  Status done;
+  if (!TRIAD_MUTANT(31)) done = files_.synced->RecordCut(synced_, cut);
   if (done.ok()) done = ZeroRange(fs_, options_.dir, cut.from, cut.to, &files_.segments);
   if (done.ok()) done = files_.synced->ClearCut(synced_);
   if (!done.ok()) return Broken(done);

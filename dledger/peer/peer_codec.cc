@@ -29,6 +29,7 @@ void ToWire(const Hello& hello, wire::Header* header) {
   out->set_peers(hello.peers);
   out->set_peer_address(hello.peer_address);
   out->set_has_log(hello.has_log);
+  out->set_term(hello.term.value());
   out->set_last_index(hello.last_index.value());
   out->set_last_term(hello.last_term.value());
   out->set_recovering(hello.recovering);
@@ -46,6 +47,7 @@ Hello FromWire(const wire::Hello& in) {
   hello.peers = in.peers();
   hello.peer_address = in.peer_address();
   hello.has_log = in.has_log();
+  hello.term = Term(in.term());
   hello.last_index = LogIndex(in.last_index());
   hello.last_term = Term(in.last_term());
   hello.recovering = in.recovering();

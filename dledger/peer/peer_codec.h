@@ -36,6 +36,7 @@ struct Hello {
   std::string peers;         // canonical dLegerPeers
   std::string peer_address;  // "host:port" of the sender's own peer port
   bool has_log = false;
+  Term term;
   LogIndex last_index;
   Term last_term;
   bool recovering = false;

@@ -80,7 +80,7 @@ void Core::Parts::AnswerVote(const PeerId& to, bool pre_vote, Term with_term, bo
 }
 
 void Core::Parts::OnPreVoteRequest(const PeerId& from, const VoteRequest& request) {
-  if (recovery.active()) return;
+  if (recovery.active() && !TRIAD_MUTANT(18)) return;
   // The leader itself would not ask if it still led.
   const bool disturbs = LeaderIsAlive() && from != leader;
   const bool granted = request.term > hard.term && !disturbs && IsUpToDate(request);
@@ -88,7 +88,7 @@ void Core::Parts::OnPreVoteRequest(const PeerId& from, const VoteRequest& reques
 }
 
 void Core::Parts::OnVoteRequest(const PeerId& from, const VoteRequest& request) {
-  if (recovery.active()) return;
+  if (recovery.active() && !TRIAD_MUTANT(18)) return;
   const bool disturbs = LeaderIsAlive() && from != leader && !request.transfer;
   if (request.term > hard.term && disturbs) return;
   if (request.term < hard.term) {

@@ -61,6 +61,28 @@ TEST(TimerQueue, ACancelledTaskNeverRuns) {
   EXPECT_FALSE(ran);
 }
 
+TEST(TimerQueue, WithoutAThreadItsOwnerRunsWhatIsDue) {
+  class HandClock final : public Clock {
+   public:
+    TimePoint MonoNow() const override { return now; }
+    std::int64_t WallNowMs() const override { return 0; }
+    TimePoint now{};
+  } clock;
+  TimerQueue timers(clock);
+  EXPECT_EQ(timers.NextDue(), std::nullopt);
+  int ran = 0;
+  timers.Schedule(std::chrono::milliseconds(5), [&ran] { ran += 1; });
+  timers.Schedule(std::chrono::milliseconds(5), [&ran] { ran += 10; });
+  EXPECT_EQ(timers.NextDue(), clock.now + std::chrono::milliseconds(5));
+  EXPECT_FALSE(timers.RunOne()) << "before its time";
+  clock.now += std::chrono::milliseconds(5);
+  EXPECT_TRUE(timers.RunOne());
+  EXPECT_EQ(ran, 1);
+  EXPECT_TRUE(timers.RunOne());
+  EXPECT_EQ(ran, 11);
+  EXPECT_FALSE(timers.RunOne());
+}
+
 TEST(TimerQueue, FullAndStoppedQueuesRefuse) {
   TimerQueue timers(1);
   EXPECT_NE(timers.Schedule(seconds(60), [] {}), 0u);

@@ -8,6 +8,7 @@
 
 #include "broker/store/key_index.h"
 #include "tests/sim/sim_file_system.h"
+#include "tests/unit/broker/key_index_support.h"
 #include "tests/unit/broker/store_support.h"
 
 namespace triad::broker {
@@ -18,20 +19,6 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 constexpr char kDir[] = "/keys";
-constexpr std::int64_t kEntryBytes = 1000;
-constexpr std::int64_t kSegmentEntries = 40;
-
-// Entry n stands at n * kEntryBytes, in a segment of kSegmentEntries, with log time n.
-dledger::Entry EntryAt(std::uint64_t index) {
-  dledger::Entry entry;
-  entry.index = LogIndex{index};
-  const std::int64_t ordinal = static_cast<std::int64_t>(index) - 1;
-  entry.position = PhysicalOffset{ordinal * kEntryBytes};
-  entry.segment_base = PhysicalOffset{ordinal / kSegmentEntries * kSegmentEntries * kEntryBytes};
-  entry.store_time_ms = static_cast<std::int64_t>(index);
-  entry.bytes.assign(kEntryBytes, 'x');
-  return entry;
-}
 
 std::vector<std::int64_t> Find(const KeyIndex& index, std::uint64_t hash,
                                KeyIndex::TimeRange times = {}) {

@@ -13,6 +13,7 @@
 #include <future>
 
 #include "common/crc32c.h"
+#include "dledger/open_log.h"
 
 namespace triad::dledger {
 
@@ -305,6 +306,16 @@ bool Cluster::AwaitEqualStates() {
     }
     return first.has_value();
   });
+}
+
+void Cluster::SaveVote(std::size_t i, const HardState& vote) {
+  Member& member = members_[i];
+  CHECK(member.node == nullptr);
+  std::filesystem::create_directories(member.options.dir);
+  const Result<OpenedLog> log = OpenLog(*member.fs, member.options);
+  CHECK(log.ok()) << log.status();
+  const Status saved = log->store->SaveHardState(vote);
+  CHECK(saved.ok()) << saved;
 }
 
 void Cluster::Reboot(const std::vector<std::size_t>& which) {

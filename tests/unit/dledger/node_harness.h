@@ -135,6 +135,8 @@ class Cluster {
   void StartAll();
   void Stop(std::size_t i);
   void Wipe(std::size_t i);  // stopped: an empty directory, no state
+  // Stopped: as if it had voted so in an earlier life.
+  void SaveVote(std::size_t i, const HardState& vote);
   void FillDisk(std::size_t i, bool is_full) { members_[i].fs->set_full(is_full); }
   // From here on the peers' states survive a restart, and retention may drop what they hold.
   void KeepState() { keeps_state_ = true; }

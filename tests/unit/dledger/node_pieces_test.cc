@@ -104,43 +104,52 @@ TEST(LogClock, SilentStrangersMakeRoomAndNeverMoreThanItsBound) {
 
 TEST(FirstStart, WaitsWhileSomebodyIsMissing) {
   FirstStart start({kB, kC}, {});
-  start.OnAnswer(kB, false);
+  start.OnAnswer(kB, false, Term(0));
   EXPECT_EQ(start.decision(), FirstStart::Decision::kWait);
   EXPECT_EQ(start.missing(), std::vector<PeerId>{kC});
 }
 
 TEST(FirstStart, MayVoteWhenAllAreEmpty) {
   FirstStart start({kB, kC}, {});
-  start.OnAnswer(kB, false);
-  start.OnAnswer(kC, false);
+  start.OnAnswer(kB, false, Term(0));
+  start.OnAnswer(kC, false, Term(0));
   EXPECT_EQ(start.decision(), FirstStart::Decision::kMayVote);
 }
 
 TEST(FirstStart, OneWithALogIsEnoughToRecover) {
   FirstStart start({kB, kC}, {});
-  start.OnAnswer(kC, true);
+  start.OnAnswer(kC, true, Term(0));
   EXPECT_EQ(start.decision(), FirstStart::Decision::kRecovering);
 }
 
 TEST(FirstStart, ALogOnceSeenIsNotForgotten) {
   FirstStart start({kB, kC}, {});
-  start.OnAnswer(kC, true);
-  start.OnAnswer(kC, false);
-  start.OnAnswer(kB, false);
+  start.OnAnswer(kC, true, Term(0));
+  start.OnAnswer(kC, false, Term(0));
+  start.OnAnswer(kB, false, Term(0));
   EXPECT_EQ(start.decision(), FirstStart::Decision::kRecovering);
 }
 
 TEST(FirstStart, DoesNotWaitForThoseTheOperatorNamed) {
   FirstStart start({kB, kC}, {kC});
-  start.OnAnswer(kB, false);
+  start.OnAnswer(kB, false, Term(0));
   EXPECT_EQ(start.decision(), FirstStart::Decision::kMayVote);
 }
 
 TEST(FirstStart, ButHearsThemWhenTheyHaveALog) {
   FirstStart start({kB, kC}, {kC});
-  start.OnAnswer(kB, false);
-  start.OnAnswer(kC, true);
+  start.OnAnswer(kB, false, Term(0));
+  start.OnAnswer(kC, true, Term(0));
   EXPECT_EQ(start.decision(), FirstStart::Decision::kRecovering);
+}
+
+TEST(FirstStart, RemembersTheLargestTermThatSomebodyVotedIn) {
+  FirstStart start({kB, kC}, {});
+  start.OnAnswer(kB, false, Term(3));
+  EXPECT_EQ(start.decision(), FirstStart::Decision::kWait);
+  start.OnAnswer(kC, false, Term(1));
+  EXPECT_EQ(start.decision(), FirstStart::Decision::kMayVote);
+  EXPECT_EQ(start.term(), Term(3));
 }
 
 // ---- start after reboots under ASYNC_FLUSH ----

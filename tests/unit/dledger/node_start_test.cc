@@ -39,6 +39,15 @@ TEST(NodeStart, EmptyStoresWaitForEverybody) {
   cluster.AwaitLeader();
 }
 
+TEST(NodeStart, FoundersThatLostTheirFirstVoteBeginAgainInALaterTerm) {
+  Cluster cluster(3);
+  cluster.SaveVote(2, HardState{.term = Term(7), .voted_for = PeerId("n2")});
+  cluster.StartAll();
+  cluster.Commit("founded");
+  EXPECT_GT(cluster.node(0).leader_info().term, Term(7));
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_FALSE(cluster.node(i).leader_info().recovering);
+}
+
 TEST(NodeStart, TheOperatorMayGoOnWithoutOne) {
   Cluster cluster(3);
   cluster.options(0).bootstrap_without = {PeerId("n2")};

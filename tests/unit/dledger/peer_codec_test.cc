@@ -116,6 +116,7 @@ TEST(PeerCodec, AHelloKeepsItsFields) {
   was.peers = "n0-a:1;n1-b:2";
   was.peer_address = "a:1";
   was.has_log = true;
+  was.term = Term(6);
   was.last_index = LogIndex(5);
   was.last_term = Term(4);
   was.recovering = true;
@@ -134,6 +135,7 @@ TEST(PeerCodec, AHelloKeepsItsFields) {
   EXPECT_EQ(is.peers, was.peers);
   EXPECT_EQ(is.peer_address, was.peer_address);
   EXPECT_TRUE(is.has_log);
+  EXPECT_EQ(is.term, was.term);
   EXPECT_EQ(is.last_index, was.last_index);
   EXPECT_EQ(is.last_term, was.last_term);
   EXPECT_TRUE(is.recovering);

@@ -323,6 +323,48 @@ TEST_F(SnapshotFiles, WhatIsNotItsHeadsIsNotSealed) {
   EXPECT_EQ(sealed_.code(), StatusCode::kCorruption);
 }
 
+// Whichever operation fails, it is reported; what stays behind is nothing or all of it.
+TEST_F(SnapshotFiles, AnOperationThatFailsIsReportedAndLeavesNothingHalf) {
+  const std::string bytes = Bytes(2 * kSnapshotChunkBytes + 5);
+  const auto live = [&](sim::SimFileSystem& fs) -> Status {
+    TRIAD_RETURN_IF_ERROR(fs.CreateDirs(SnapshotDir(kLog)));
+    TRIAD_RETURN_IF_ERROR(
+        WriteFileAtomically(fs, SnapshotDir(kLog) + "/out", "of an earlier life"));
+    TRIAD_RETURN_IF_ERROR(CleanSnapshotDir(fs, kLog));
+    Result<std::unique_ptr<SnapshotFile>> file = SnapshotFile::Create(fs, SnapshotDir(kLog), "in");
+    if (!file.ok()) return file.status();
+    TRIAD_RETURN_IF_ERROR((*file)->Append(bytes));
+    TRIAD_RETURN_IF_ERROR((*file)->Seal(HeadOf(bytes)));
+    TRIAD_RETURN_IF_ERROR(PublishSnapshot(fs, kLog));
+    Result<std::unique_ptr<SnapshotFile>> ready = OpenReadySnapshot(fs, kLog);
+    if (!ready.ok()) return ready.status();
+    EXPECT_NE(*ready, nullptr);
+    const auto pieces = PiecesOf(std::move(*ready));
+    std::string piece;
+    for (Result<bool> more = true; more.ok() && *more;) {
+      more = pieces->Next(&piece);
+      if (!more.ok()) return more.status();
+    }
+    return RemoveReadySnapshot(fs, kLog);
+  };
+  std::uint64_t count = 0;
+  for (bool failed = true; failed && !HasFailure(); ++count) {
+    SCOPED_TRACE("operation " + std::to_string(count) + " fails");
+    sim::SimFileSystem fs(3 + count);
+    fs.FailAfter(count);
+    const Status lived = live(fs);
+    failed = fs.has_failed();
+    EXPECT_EQ(lived.ok(), !failed) << lived;
+    fs.Crash(sim::CrashMode::kDropAll);
+    const auto ready = OpenReadySnapshot(fs, kLog);
+    ASSERT_TRUE(ready.ok()) << ready.status();
+    if (*ready != nullptr) {
+      EXPECT_EQ((*ready)->head(), HeadOf(bytes));
+    }
+  }
+  EXPECT_GE(count, 20u);
+}
+
 TEST_F(SnapshotFiles, RotIsFoundBeforeAnythingIsInstalled) {
   const std::string bytes = Bytes(5000);
   WriteIncoming(bytes, HeadOf(bytes));

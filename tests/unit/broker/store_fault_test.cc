@@ -1,0 +1,275 @@
+// Every operation of the derived stores on their disk fails once: the failure is reported (or ends
+// the process), and what was in front of a checkpoint is there at the next start.
+
+#include <glog/logging.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "broker/store/consume_queue_store.h"
+#include "broker/store/key_index.h"
+#include "common/broken_ground.h"
+#include "tests/sim/sim_file_system.h"
+#include "tests/unit/broker/key_index_support.h"
+#include "tests/unit/broker/store_support.h"
+
+namespace triad::broker {
+namespace {
+
+struct ProcessEnded {
+  std::string why;
+};
+
+// A life of a store; its first error ends it.
+class StoreFault : public ::testing::Test {
+ protected:
+  StoreFault() {
+    FLAGS_minloglevel = google::GLOG_FATAL;
+    SetBrokenGroundHandler([](const std::string& why) { throw ProcessEnded{why}; });
+  }
+  ~StoreFault() override { SetBrokenGroundHandler(nullptr); }
+
+  // Lives on disks whose first, second, ... operation fails, until a life meets none; each is
+  // followed by a power loss and `look`. So many of the failures the store can do without.
+  void FailEach(const std::function<Status(FileSystem&)>& live,
+                const std::function<void(FileSystem&)>& look, std::uint64_t operations_min,
+                int unneeded_max = 0) {
+    std::uint64_t count = 0;
+    int unneeded = 0;
+    for (bool failed = true; failed && !HasFailure(); ++count) {
+      SCOPED_TRACE("operation " + std::to_string(count) + " fails");
+      sim::SimFileSystem fs(7 + count);
+      fs.FailAfter(count);
+      Status lived;
+      try {
+        lived = live(fs);
+      } catch (const ProcessEnded& end) {
+        lived = Status::IoError(end.why);
+      }
+      failed = fs.has_failed();
+      EXPECT_TRUE(lived.ok() || failed) << lived;
+      if (lived.ok() && failed) ++unneeded;
+      fs.Crash(sim::CrashMode::kDropAll);
+      look(fs);
+    }
+    EXPECT_GE(count, operations_min);
+    EXPECT_LE(unneeded, unneeded_max);
+  }
+};
+
+// ---- consume queues -----------------------------------------------------------------------------
+
+// Message n of the log stands at n * 50 in queue n % kQueues.
+constexpr std::int64_t kQueues = 3;
+constexpr std::int64_t kBytes = 50;
+
+QueueUnit UnitAt(std::int64_t message) {
+  return {PhysicalOffset{message * kBytes}, static_cast<std::int32_t>(kBytes), message};
+}
+
+class ConsumeQueueFault : public StoreFault {
+ protected:
+  using Store = std::unique_ptr<ConsumeQueueStore>;
+
+  Status Fill(FileSystem& fs, Store* store, std::int64_t from, std::int64_t to) {
+    *store = nullptr;
+    Result<Store> opened = ConsumeQueueStore::Open(fs, "/cq", PhysicalOffset{checkpoint_ * kBytes});
+    if (!opened.ok()) return opened.status();
+    *store = std::move(opened).value();
+    for (std::int64_t message = from; message < to; ++message) {
+      (*store)->Append(Queue("T", static_cast<std::int32_t>(message % kQueues)),
+                       QueueOffset{message / kQueues}, UnitAt(message));
+      if (message % 9 == 0) TRIAD_RETURN_IF_ERROR((*store)->WriteOut());
+      if (message % 40 != 39) continue;
+      TRIAD_RETURN_IF_ERROR((*store)->SyncAll());
+      checkpoint_ = message + 1;
+    }
+    return Status::Ok();
+  }
+
+  // Everything in front of the checkpoint that retention left.
+  void ExpectHeld(FileSystem& fs) {
+    const Result<Store> store =
+        ConsumeQueueStore::Open(fs, "/cq", PhysicalOffset{checkpoint_ * kBytes});
+    ASSERT_TRUE(store.ok()) << store.status();
+    for (std::int32_t queue = 0; queue < kQueues; ++queue) {
+      const std::int64_t count = (checkpoint_ - queue + kQueues - 1) / kQueues;
+      if (count <= 0) continue;
+      const auto range = (*store)->Range(Queue("T", queue));
+      ASSERT_TRUE(range.has_value());
+      ASSERT_EQ(range->max, QueueOffset{count});
+      ASSERT_LE(range->min, QueueOffset{dropped_ / kQueues + 1});
+      const auto units = (*store)->Read(Queue("T", queue), range->min, 100000);
+      ASSERT_TRUE(units.ok()) << units.status();
+      std::int64_t message = range->min.value() * kQueues + queue;
+      for (const QueueUnit& unit : *units) {
+        ASSERT_EQ(unit, UnitAt(message));
+        message += kQueues;
+      }
+    }
+  }
+
+  std::int64_t checkpoint_ = 0;
+  std::int64_t dropped_ = 0;
+};
+
+TEST_F(ConsumeQueueFault, CostsNothingInFrontOfTheCheckpoint) {
+  const auto live = [this](FileSystem& fs) {
+    checkpoint_ = dropped_ = 0;
+    Store store;
+    TRIAD_RETURN_IF_ERROR(Fill(fs, &store, 0, 130));
+    TRIAD_RETURN_IF_ERROR(store->StartEmpty(Queue("expired", 0), QueueOffset{5}));
+    TRIAD_RETURN_IF_ERROR(store->SyncAll());
+    TRIAD_RETURN_IF_ERROR(Fill(fs, &store, 120, 200));
+    dropped_ = 60;
+    TRIAD_RETURN_IF_ERROR(store->SetLogBegin(PhysicalOffset{dropped_ * kBytes}));
+    const auto hole = store->FindHole();  // what could not be read then is to be filled
+    if (!hole.ok()) return hole.status();
+    return hole->has_value() ? Status::IoError("a unit could not be read") : Status::Ok();
+  };
+  // A queue remembers the position of its oldest unit, or asks again.
+  FailEach(
+      live, [this](FileSystem& fs) { ExpectHeld(fs); }, 60, 6);
+}
+
+TEST_F(ConsumeQueueFault, ADeletedTopicIsWholeOrGone) {
+  const auto live = [this](FileSystem& fs) {
+    checkpoint_ = 0;
+    Store store;
+    TRIAD_RETURN_IF_ERROR(Fill(fs, &store, 0, 40));
+    store->DeleteTopic(Topic("T"));
+    return store->SyncAll();
+  };
+  const auto look = [this](FileSystem& fs) {
+    const Result<Store> store =
+        ConsumeQueueStore::Open(fs, "/cq", PhysicalOffset{checkpoint_ * kBytes});
+    ASSERT_TRUE(store.ok()) << store.status();
+    for (std::int32_t queue = 0; queue < kQueues && checkpoint_ == 40; ++queue) {
+      const auto range = (*store)->Range(Queue("T", queue));
+      EXPECT_TRUE(!range || range->max == QueueOffset{(40 - queue + kQueues - 1) / kQueues});
+    }
+  };
+  FailEach(live, look, 20);
+}
+
+TEST_F(ConsumeQueueFault, AClearThatFailedIsDoneAgain) {
+  const auto live = [this](FileSystem& fs) {
+    checkpoint_ = 0;
+    Store store;
+    TRIAD_RETURN_IF_ERROR(Fill(fs, &store, 0, 40));
+    return store->Clear();
+  };
+  const auto look = [](FileSystem& fs) {
+    const Result<Store> store = ConsumeQueueStore::Open(fs, "/cq", PhysicalOffset{0});
+    ASSERT_TRUE(store.ok()) << store.status();
+    ASSERT_TRUE((*store)->Clear().ok());
+    EXPECT_FALSE((*store)->Range(Queue("T", 0)).has_value());
+    EXPECT_TRUE(fs.List("/cq")->empty());
+  };
+  FailEach(live, look, 20);
+}
+
+// ---- key index ----------------------------------------------------------------------------------
+
+constexpr std::uint64_t kCommonKey = 77;
+
+class KeyIndexFault : public StoreFault {
+ protected:
+  using Index = std::unique_ptr<KeyIndex>;
+
+  Status Open(FileSystem& fs, Index* index) const {
+    *index = nullptr;
+    Result<Index> opened = KeyIndex::Open(fs, "/keys", synced_, begin_);
+    if (opened.ok()) *index = std::move(opened).value();
+    return opened.status();
+  }
+
+  static void Record(KeyIndex& index, std::uint64_t to) {
+    while (index.last() < LogIndex{to}) {
+      const dledger::Entry entry = EntryAt(index.last().value() + 1);
+      index.BeginEntry(entry);
+      index.Add(kCommonKey, entry.position);
+      index.Add(1000 + entry.index.value(), entry.position + 100);
+      index.EndEntry(entry);
+    }
+  }
+
+  Status Sync(KeyIndex& index) {
+    const LogIndex last = index.last();
+    index.Seal();
+    const KeyIndex::PendingSync pending = index.PrepareSync();
+    TRIAD_RETURN_IF_ERROR(pending.sync());
+    synced_ = pending.synced;
+    durable_ = last;
+    return Status::Ok();
+  }
+
+  static Result<std::size_t> Count(const KeyIndex& index) {
+    std::size_t count = 0;
+    TRIAD_RETURN_IF_ERROR(index.Find(kCommonKey, {}, [&count](PhysicalOffset) {
+      ++count;
+      return true;
+    }));
+    return count;
+  }
+
+  std::uint64_t synced_ = 0;
+  LogIndex durable_;
+  PhysicalOffset begin_;
+};
+
+TEST_F(KeyIndexFault, CostsNothingInFrontOfTheCheckpoint) {
+  const auto live = [this](FileSystem& fs) {
+    synced_ = 0;
+    durable_ = LogIndex{0};
+    begin_ = PhysicalOffset{0};
+    Index index;
+    TRIAD_RETURN_IF_ERROR(Open(fs, &index));
+    Record(*index, 100);
+    TRIAD_RETURN_IF_ERROR(Sync(*index));
+    const Result<std::size_t> found = Count(*index);
+    if (!found.ok()) return found.status();
+    EXPECT_EQ(*found, 100u);
+    Record(*index, 130);
+    TRIAD_RETURN_IF_ERROR(Open(fs, &index));
+    Record(*index, 170);
+    begin_ = PhysicalOffset{2 * kSegmentEntries * kEntryBytes};
+    TRIAD_RETURN_IF_ERROR(index->SetLogBegin(begin_));
+    return Sync(*index);
+  };
+  const auto look = [this](FileSystem& fs) {
+    Index index;
+    const Status opened = Open(fs, &index);
+    ASSERT_TRUE(opened.ok()) << opened;
+    ASSERT_GE(index->last(), durable_);
+    Record(*index, 170);
+    const Result<std::size_t> found = Count(*index);
+    ASSERT_TRUE(found.ok()) << found.status();
+    EXPECT_GE(*found, 170u - static_cast<std::uint64_t>(begin_.value() / kEntryBytes));
+  };
+  FailEach(live, look, 25);
+}
+
+TEST_F(KeyIndexFault, ADiscardThatFailedIsDoneAgain) {
+  const auto live = [this](FileSystem& fs) {
+    synced_ = 0;
+    begin_ = PhysicalOffset{0};
+    Index index;
+    TRIAD_RETURN_IF_ERROR(Open(fs, &index));
+    Record(*index, 100);
+    TRIAD_RETURN_IF_ERROR(Sync(*index));
+    index = nullptr;
+    return KeyIndex::Discard(fs, "/keys");
+  };
+  const auto look = [](FileSystem& fs) {
+    ASSERT_TRUE(!fs.Exists("/keys") || KeyIndex::Discard(fs, "/keys").ok());
+    const Result<Index> index = KeyIndex::Open(fs, "/keys", 0, PhysicalOffset{0});
+    ASSERT_TRUE(index.ok()) << index.status();
+    EXPECT_EQ((*index)->last(), LogIndex{0});
+  };
+  FailEach(live, look, 12);
+}
+
+}  // namespace
+}  // namespace triad::broker
