@@ -12,10 +12,36 @@ std::string FileDisk::DirOf(const std::string& path) {
 
 bool FileDisk::IsName(const DiskOp& op) {
   return op.kind == DiskOp::Kind::kLink || op.kind == DiskOp::Kind::kUnlink ||
-         op.kind == DiskOp::Kind::kRename;
+         op.kind == DiskOp::Kind::kRename || op.kind == DiskOp::Kind::kRenameDir;
+}
+
+void FileDisk::MoveNames(const DiskOp& op, Names* names) {
+  const std::string inside = op.path + "/";
+  for (auto it = names->lower_bound(inside); it != names->end() && it->first.starts_with(inside);) {
+    auto moved = names->extract(it++);
+    moved.key() = op.to + "/" + moved.key().substr(inside.size());
+    names->insert(std::move(moved));
+  }
+}
+
+// A rename that is lost brings its directories back with the names in them (Settle).
+void FileDisk::RenameDir(const DiskOp& op) {
+  const std::string inside = op.path + "/";
+  std::set<std::string> moved{op.to};
+  for (const std::string& dir : dirs_) {
+    if (dir.starts_with(inside)) moved.insert(op.to + "/" + dir.substr(inside.size()));
+  }
+  std::erase_if(dirs_,
+                [&](const std::string& dir) { return dir == op.path || dir.starts_with(inside); });
+  dirs_.merge(moved);
+  for (const DiskOp& p : pending_) {
+    if (IsName(p) && p.path.starts_with(inside)) ApplyName(p, &durable_names_);
+  }
+  std::erase_if(pending_, [&](const DiskOp& p) { return IsName(p) && p.path.starts_with(inside); });
 }
 
 void FileDisk::ApplyName(const DiskOp& op, Names* names) {
+  if (op.kind == DiskOp::Kind::kRenameDir) return MoveNames(op, names);
   if (op.kind == DiskOp::Kind::kLink) {
     (*names)[op.path] = op.inode;
     return;
@@ -52,6 +78,11 @@ void FileDisk::Apply(const DiskOp& op) {
       ApplyName(op, &names_);
       pending_.push_back(op);
       break;
+    case DiskOp::Kind::kRenameDir:
+      RenameDir(op);
+      ApplyName(op, &names_);
+      pending_.push_back(op);
+      break;
     case DiskOp::Kind::kSync:
       // Only what is pending: what a failed sync lost stays lost, though readers still see it.
       for (const DiskOp& p : pending_) {
@@ -59,6 +90,7 @@ void FileDisk::Apply(const DiskOp& op) {
       }
       std::erase_if(pending_, [&op](const DiskOp& p) { return !IsName(p) && p.inode == op.inode; });
       break;
+    case DiskOp::Kind::kRemoveDir: dirs_.erase(op.path); [[fallthrough]];
     case DiskOp::Kind::kSyncDir:
       for (const DiskOp& p : pending_) {
         if (IsName(p) && DirOf(p.path) == op.path) ApplyName(p, &durable_names_);
@@ -75,6 +107,14 @@ std::optional<std::uint64_t> FileDisk::Lookup(const std::string& path) const {
   const auto it = names_.find(path);
   if (it == names_.end()) return std::nullopt;
   return it->second;
+}
+
+bool FileDisk::HoldsDurably(const std::string& path, std::uint64_t offset,
+                            std::string_view bytes) const {
+  const auto it = durable_names_.find(path);
+  if (it == durable_names_.end()) return false;
+  const std::string& durable = inodes_.at(it->second).durable;
+  return durable.size() >= offset && durable.compare(offset, bytes.size(), bytes) == 0;
 }
 
 std::map<std::string, std::uint64_t> FileDisk::List(const std::string& dir) const {
@@ -117,7 +157,10 @@ void FileDisk::Settle() {
   pending_.clear();
   names_ = durable_names_;
   std::set<std::uint64_t> linked;
-  for (const auto& [path, inode] : names_) linked.insert(inode);
+  for (const auto& [path, inode] : names_) {
+    linked.insert(inode);
+    for (std::string dir = DirOf(path); dirs_.insert(dir).second;) dir = DirOf(dir);
+  }
   std::erase_if(inodes_, [&linked](const auto& inode) { return !linked.contains(inode.first); });
   for (auto& [id, inode] : inodes_) inode.visible = inode.durable;
 }

@@ -25,15 +25,17 @@ inline constexpr std::size_t kSectorBytes = 512;
 
 struct DiskOp {
   enum class Kind {
-    kWrite,     // bytes at offset of inode
-    kTruncate,  // inode to `offset` bytes
-    kSync,      // inode
-    kLink,      // path -> inode
-    kUnlink,    // path
-    kRename,    // path -> to, which is inode
-    kSyncDir,   // path
-    kMakeDir,   // path
-    kMark,      // nothing; `offset` is the test's
+    kWrite,      // bytes at offset of inode
+    kTruncate,   // inode to `offset` bytes
+    kSync,       // inode
+    kLink,       // path -> inode
+    kUnlink,     // path
+    kRename,     // path -> to, which is inode
+    kRenameDir,  // path -> to, with all in it; names in it are durable from then on
+    kSyncDir,    // path
+    kMakeDir,    // path
+    kRemoveDir,  // path, empty; what was removed in it stays removed
+    kMark,       // nothing; `offset` is the test's
   };
   Kind kind = Kind::kMark;
   std::uint64_t inode = 0;
@@ -65,6 +67,8 @@ class FileDisk {
   bool IsDir(const std::string& path) const { return dirs_.contains(path); }
   const std::string& Bytes(std::uint64_t inode) const { return inodes_.at(inode).visible; }
   const std::string& DurableBytes(std::uint64_t inode) const { return inodes_.at(inode).durable; }
+  // Whether after the worst crash the file holds `bytes` at `offset`.
+  bool HoldsDurably(const std::string& path, std::uint64_t offset, std::string_view bytes) const;
   // Direct children: name -> inode, 0 for a directory.
   std::map<std::string, std::uint64_t> List(const std::string& dir) const;
   std::uint64_t TotalBytes() const;
@@ -93,6 +97,8 @@ class FileDisk {
 
   static std::string DirOf(const std::string& path);
   static void ApplyName(const DiskOp& op, Names* names);
+  static void MoveNames(const DiskOp& op, Names* names);
+  void RenameDir(const DiskOp& op);
   static void ApplyBytes(const DiskOp& op, std::string* bytes);
   static bool IsName(const DiskOp& op);
   void ApplySectors(const DiskOp& op, std::size_t sectors);

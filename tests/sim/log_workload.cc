@@ -131,17 +131,72 @@ void LogWorkload::KillAndOpen() {
   Open();
 }
 
-std::vector<std::unique_ptr<LogWorkload>> LogWorkloads(std::uint64_t seed) {
+namespace {
+
+// The entries found behind the first `dropped` are of `of`, and `durable` of all are there.
+bool Fits(const std::vector<std::string>& found, std::size_t found_dropped,
+          const std::vector<EntryRef>& of, std::size_t dropped, std::size_t durable) {
+  if (found_dropped != dropped) return false;
+  const std::size_t end = dropped + found.size();
+  if (end > of.size() || end < durable) return false;
+  for (std::size_t i = dropped; i < end; ++i) {
+    if (found[i - dropped] != of[i]->bytes) return false;
+  }
+  return true;
+}
+
+std::string Judge(const std::vector<std::string>& found, std::size_t dropped,
+                  const LogPromise& promise) {
+  const bool fits = Fits(found, dropped, promise.entries, promise.dropped, promise.durable) ||
+                    Fits(found, dropped, promise.entries, promise.dropping, promise.durable);
+  const bool uncut = promise.cutting && Fits(found, dropped, promise.uncut, promise.uncut_dropped,
+                                             promise.uncut_durable);
+  if (fits || uncut) return {};
+  return "holds " + std::to_string(found.size()) + " entries behind " + std::to_string(dropped) +
+         ", of which " + std::to_string(promise.durable) + " of " +
+         std::to_string(promise.entries.size()) + " behind " + std::to_string(promise.dropped) +
+         " had to be there, or an entry that nobody wrote";
+}
+
+}  // namespace
+
+std::string LogWorkload::Recover(SimFileSystem& fs, std::uint64_t mark, std::string* found) const {
+  const LogPromise& promise = promises_.at(static_cast<std::size_t>(mark));
+  Result<std::unique_ptr<LogStore>> opened = LogStore::Open(fs, options_, stamp_);
+  if (!opened.ok()) return "does not open: " + opened.status().ToString();
+  LogStore& store = **opened;
+  if (store.recovered().recovering) return "takes a crash for corruption";
+  const dledger::HardState vote = store.recovered().hard_state;
+  if (vote != promise.saved && vote != promise.tried) return "the vote went back";
+  *found = std::to_string(vote.term.value()) + vote.voted_for.value() +
+           std::to_string(store.recovered().first_index.value());
+  std::vector<std::string> entries;
+  const LogIndex behind = store.recovered().last_index + 1;
+  const LogIndex begin = store.recovered().first_index;
+  for (LogIndex next = begin; next < behind;) {
+    const auto range = store.ReadRange(next, behind, 1 << 20);
+    if (!range.ok()) return "cannot be read: " + range.status().ToString();
+    for (const EntryRef& entry : *range) {
+      entries.push_back(entry->bytes);
+      *found += entry->bytes;
+    }
+    next = range->back()->index + 1;
+  }
+  return Judge(entries, static_cast<std::size_t>(begin.value() - 1), promise);
+}
+
+std::vector<std::unique_ptr<CrashWorkload>> LogWorkloads(std::uint64_t seed) {
   LogStoreOptions options;
   options.dir = "/store/log";
   options.segment_bytes = 4096;
   options.prepare_bytes = 3072;
   options.first_prepare_bytes = 1024;
-  std::vector<std::unique_ptr<LogWorkload>> all;
+  std::vector<std::unique_ptr<CrashWorkload>> all;
   const auto add = [&](const char* name, const std::function<void(LogWorkload&)>& script) {
-    all.push_back(std::make_unique<LogWorkload>(name, options, seed + all.size()));
-    all.back()->Open();
-    script(*all.back());
+    auto workload = std::make_unique<LogWorkload>(name, options, seed + all.size());
+    workload->Open();
+    script(*workload);
+    all.push_back(std::move(workload));
   };
   add("append", [](LogWorkload& w) {
     for (int i = 0; i < 12; ++i) w.AppendAndSync(1, 40 + static_cast<std::size_t>(i) * 90);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "dledger/log/log_store.h"
+#include "tests/sim/crash_workload.h"
 #include "tests/sim/sim_file_system.h"
 
 namespace triad::sim {
@@ -30,7 +31,7 @@ struct LogPromise {
   dledger::HardState tried;
 };
 
-class LogWorkload {
+class LogWorkload final : public CrashWorkload {
  public:
   LogWorkload(std::string name, dledger::LogStoreOptions options, std::uint64_t seed);
 
@@ -55,13 +56,9 @@ class LogWorkload {
   void NextTerm() { term_ = term_ + 1; }
 
   // ---- what it left ----
-  const std::string& name() const { return name_; }
-  const dledger::LogStoreOptions& options() const { return options_; }
-  const dledger::StoreStamp& stamp() const { return stamp_; }
-  std::vector<DiskOp> trace() const { return fs_.trace(); }
-  const LogPromise& promise(std::uint64_t mark) const {
-    return promises_.at(static_cast<std::size_t>(mark));
-  }
+  const std::string& name() const override { return name_; }
+  std::vector<DiskOp> trace() const override { return fs_.trace(); }
+  std::string Recover(SimFileSystem& fs, std::uint64_t mark, std::string* found) const override;
 
  private:
   void Mark();
@@ -78,6 +75,6 @@ class LogWorkload {
 };
 
 // The lives that are tried: append, group commit, rollover, cuts, votes, checkpoints, restarts.
-std::vector<std::unique_ptr<LogWorkload>> LogWorkloads(std::uint64_t seed);
+std::vector<std::unique_ptr<CrashWorkload>> LogWorkloads(std::uint64_t seed);
 
 }  // namespace triad::sim

@@ -31,7 +31,8 @@ class SimFile final : public File {
     const std::lock_guard hold(fs_.mutex_);
     TRIAD_RETURN_IF_ERROR(fs_.Alive(life_));
     if (read_only_) return Status::IoError("write " + path_ + ": opened for reading");
-    if (fs_.TakeFault(SimFault::kWrite, path_)) return Status::IoError("write " + path_ + ": EIO");
+    if (fs_.TakeFault(SimFault::kWrite, path_) || fs_.TakeNth())
+      return Status::IoError("write " + path_ + ": EIO");
     std::string bytes;
     for (const std::string_view part : parts) bytes.append(part);
     if (bytes.empty()) return {};
@@ -56,7 +57,8 @@ class SimFile final : public File {
   Result<std::size_t> Read(std::uint64_t offset, std::span<char> buffer) const override {
     const std::lock_guard hold(fs_.mutex_);
     TRIAD_RETURN_IF_ERROR(fs_.Alive(life_));
-    if (fs_.TakeFault(SimFault::kRead, path_)) return Status::IoError("read " + path_ + ": EIO");
+    if (fs_.TakeFault(SimFault::kRead, path_) || fs_.TakeNth())
+      return Status::IoError("read " + path_ + ": EIO");
     const std::string& bytes = fs_.disk_.Bytes(inode_);
     if (offset >= bytes.size()) return std::size_t{0};
     return bytes.copy(buffer.data(), buffer.size(), offset);
@@ -65,7 +67,7 @@ class SimFile final : public File {
   Status Sync() override {
     const std::lock_guard hold(fs_.mutex_);
     TRIAD_RETURN_IF_ERROR(fs_.Alive(life_));
-    if (fs_.TakeFault(SimFault::kSync, path_)) {
+    if (fs_.TakeFault(SimFault::kSync, path_) || fs_.TakeNth()) {
       fs_.disk_.LoseInSync(inode_, &fs_.random_);
       return Status::IoError("sync " + path_ + ": EIO");
     }
@@ -77,6 +79,7 @@ class SimFile final : public File {
     const std::lock_guard hold(fs_.mutex_);
     TRIAD_RETURN_IF_ERROR(fs_.Alive(life_));
     if (read_only_) return Status::IoError("truncate " + path_ + ": opened for reading");
+    if (fs_.TakeNth()) return Status::IoError("truncate " + path_ + ": EIO");
     return fs_.Change(
         DiskOp{.kind = DiskOp::Kind::kTruncate, .inode = inode_, .offset = size_bytes});
   }
@@ -84,6 +87,7 @@ class SimFile final : public File {
   Result<std::uint64_t> Size() const override {
     const std::lock_guard hold(fs_.mutex_);
     TRIAD_RETURN_IF_ERROR(fs_.Alive(life_));
+    if (fs_.TakeNth()) return Status::IoError("size of " + path_ + ": EIO");
     return static_cast<std::uint64_t>(fs_.disk_.Bytes(inode_).size());
   }
 
@@ -107,7 +111,11 @@ class SimFile final : public File {
 };
 
 SimFileSystem::SimFileSystem(std::uint64_t seed, FileDisk disk)
-    : random_(seed), disk_(std::move(disk)), stop_after_(kNever), capacity_(kNever) {}
+    : random_(seed),
+      disk_(std::move(disk)),
+      stop_after_(kNever),
+      fail_after_(kNever),
+      capacity_(kNever) {}
 
 Status SimFileSystem::Alive(std::uint64_t life) const {
   if (life != life_) return Status::IoError("this handle belongs to a process that is gone");
@@ -123,6 +131,19 @@ Status SimFileSystem::Change(DiskOp op) {
   return {};
 }
 
+Status SimFileSystem::Enter(const char* what, const std::string& path) {
+  TRIAD_RETURN_IF_ERROR(Alive(life_));
+  return TakeNth() ? Status::IoError(what + path + ": EIO") : Status::Ok();
+}
+
+bool SimFileSystem::TakeNth() {
+  if (fail_after_ == kNever) return false;
+  if (fail_after_-- > 0) return false;
+  fail_after_ = kNever;
+  has_failed_ = true;
+  return true;
+}
+
 bool SimFileSystem::TakeFault(SimFault fault, const std::string& path) {
   std::vector<std::string>& parts = faults_[fault];
   const auto it = std::find_if(parts.begin(), parts.end(), [&path](const std::string& part) {
@@ -135,7 +156,7 @@ bool SimFileSystem::TakeFault(SimFault fault, const std::string& path) {
 
 Result<std::unique_ptr<File>> SimFileSystem::Open(const std::string& path, OpenFlags flags) {
   const std::lock_guard hold(mutex_);
-  TRIAD_RETURN_IF_ERROR(Alive(life_));
+  TRIAD_RETURN_IF_ERROR(Enter("open ", path));
   if (disk_.IsDir(path)) return Status::IoError("open " + path + ": is a directory");
   std::optional<std::uint64_t> inode = disk_.Lookup(path);
   if (inode && flags.create && flags.exclusive) return Status::AlreadyExists("open " + path);
@@ -153,23 +174,31 @@ Result<std::unique_ptr<File>> SimFileSystem::Open(const std::string& path, OpenF
 
 Status SimFileSystem::Rename(const std::string& from, const std::string& to) {
   const std::lock_guard hold(mutex_);
-  TRIAD_RETURN_IF_ERROR(Alive(life_));
+  TRIAD_RETURN_IF_ERROR(Enter("rename ", from));
   const std::optional<std::uint64_t> inode = disk_.Lookup(from);
-  if (!inode || !disk_.IsDir(Parent(to))) return Status::NotFound("rename " + from);
+  const bool is_dir = !inode && disk_.IsDir(from);
+  if ((!inode && !is_dir) || !disk_.IsDir(Parent(to))) return Status::NotFound("rename " + from);
+  if (is_dir) {
+    return Change(DiskOp{.kind = DiskOp::Kind::kRenameDir, .path = from, .to = to});
+  }
   return Change(DiskOp{.kind = DiskOp::Kind::kRename, .inode = *inode, .path = from, .to = to});
 }
 
 Status SimFileSystem::Remove(const std::string& path) {
   const std::lock_guard hold(mutex_);
-  TRIAD_RETURN_IF_ERROR(Alive(life_));
+  TRIAD_RETURN_IF_ERROR(Enter("remove ", path));
   const std::optional<std::uint64_t> inode = disk_.Lookup(path);
+  if (!inode && disk_.IsDir(path)) {
+    if (!disk_.List(path).empty()) return Status::IoError("remove " + path + ": not empty");
+    return Change(DiskOp{.kind = DiskOp::Kind::kRemoveDir, .path = path});
+  }
   if (!inode) return Status::NotFound("remove " + path);
   return Change(DiskOp{.kind = DiskOp::Kind::kUnlink, .inode = *inode, .path = path});
 }
 
 Status SimFileSystem::CreateDirs(const std::string& path) {
   const std::lock_guard hold(mutex_);
-  TRIAD_RETURN_IF_ERROR(Alive(life_));
+  TRIAD_RETURN_IF_ERROR(Enter("create directory ", path));
   for (std::size_t end = 1; end != std::string::npos && end <= path.size();) {
     end = path.find('/', end);
     const std::string dir = path.substr(0, end);
@@ -184,14 +213,14 @@ Status SimFileSystem::CreateDirs(const std::string& path) {
 
 Status SimFileSystem::SyncDir(const std::string& path) {
   const std::lock_guard hold(mutex_);
-  TRIAD_RETURN_IF_ERROR(Alive(life_));
+  TRIAD_RETURN_IF_ERROR(Enter("sync directory ", path));
   if (!disk_.IsDir(path)) return Status::NotFound("open directory " + path);
   return Change(DiskOp{.kind = DiskOp::Kind::kSyncDir, .path = path});
 }
 
 Result<std::vector<DirEntry>> SimFileSystem::List(const std::string& path) {
   const std::lock_guard hold(mutex_);
-  TRIAD_RETURN_IF_ERROR(Alive(life_));
+  TRIAD_RETURN_IF_ERROR(Enter("list ", path));
   if (!disk_.IsDir(path)) return Status::NotFound("list " + path);
   std::vector<DirEntry> entries;
   for (const auto& [name, inode] : disk_.List(path)) {
@@ -216,6 +245,7 @@ bool SimFileSystem::Exists(const std::string& path) {
 void SimFileSystem::EndLife() {
   ++life_;
   stop_after_ = kNever;
+  fail_after_ = kNever;
   locks_.clear();
   faults_.clear();
 }
@@ -250,6 +280,22 @@ bool SimFileSystem::stopped() const {
 void SimFileSystem::FailNext(SimFault fault, std::string part) {
   const std::lock_guard hold(mutex_);
   faults_[fault].push_back(std::move(part));
+}
+
+void SimFileSystem::ClearFaults() {
+  const std::lock_guard hold(mutex_);
+  faults_.clear();
+}
+
+void SimFileSystem::FailAfter(std::uint64_t count) {
+  const std::lock_guard hold(mutex_);
+  fail_after_ = count;
+  has_failed_ = false;
+}
+
+bool SimFileSystem::has_failed() const {
+  const std::lock_guard hold(mutex_);
+  return has_failed_;
 }
 
 void SimFileSystem::set_capacity(std::uint64_t bytes) {
@@ -289,6 +335,12 @@ std::string SimFileSystem::DurableBytes(const std::string& path) const {
   const std::lock_guard hold(mutex_);
   const std::optional<std::uint64_t> inode = disk_.Lookup(path);
   return inode ? disk_.DurableBytes(*inode) : std::string();
+}
+
+bool SimFileSystem::HoldsDurably(const std::string& path, std::uint64_t offset,
+                                 std::string_view bytes) const {
+  const std::lock_guard hold(mutex_);
+  return disk_.HoldsDurably(path, offset, bytes);
 }
 
 std::uint64_t SimFileSystem::changes() const {

@@ -47,6 +47,11 @@ class SimFileSystem final : public FileSystem {
   // The next operation of that kind on a path that contains `part` fails with kIoError. A failed
   // sync keeps or loses each pending write of the file, and the next one says OK.
   void FailNext(SimFault fault, std::string part);
+  void ClearFaults();  // those that nobody met
+  // The operation after `count` more of any kind (also reads, opens, names) fails once with
+  // kIoError, wherever it is.
+  void FailAfter(std::uint64_t count);
+  bool has_failed() const;                 // that has happened
   void set_capacity(std::uint64_t bytes);  // writes that need more: kNoSpace
   void set_short_writes(bool on);          // a write becomes two
   void Rot(const std::string& path, std::uint64_t offset, char mask);
@@ -55,6 +60,7 @@ class SimFileSystem final : public FileSystem {
   // ---- inspection ----
   std::string Bytes(const std::string& path) const;         // as a process sees them
   std::string DurableBytes(const std::string& path) const;  // after the worst crash
+  bool HoldsDurably(const std::string& path, std::uint64_t offset, std::string_view bytes) const;
   std::uint64_t changes() const;
   void Record(bool on);            // keep a trace from here on
   void Mark(std::uint64_t value);  // into the trace
@@ -70,6 +76,8 @@ class SimFileSystem final : public FileSystem {
   Status Change(DiskOp op);  // with the mutex held
   Status Alive(std::uint64_t life) const;
   bool TakeFault(SimFault fault, const std::string& path);
+  bool TakeNth();
+  Status Enter(const char* what, const std::string& path);  // of a name
   void EndLife();
 
   mutable std::mutex mutex_;
@@ -78,6 +86,8 @@ class SimFileSystem final : public FileSystem {
   std::uint64_t life_ = 1;
   std::uint64_t changes_ = 0;
   std::uint64_t stop_after_;
+  std::uint64_t fail_after_;
+  bool has_failed_ = false;
   std::uint64_t capacity_;
   bool short_writes_ = false;
   bool recording_ = false;

@@ -1,0 +1,138 @@
+// GroupClients: producers, consumers and lockers of one schedule.
+//
+// Each has at most one request in flight and knows what it may believe; every answer goes to the
+// oracle. Source of the behaviour: wire.md §4..§7. Thread: the simulator's only one.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "broker/state/replicated_state.h"
+#include "tests/sim/group/event_loop.h"
+#include "tests/sim/group/group_net.h"
+#include "tests/sim/group/group_options.h"
+#include "tests/sim/group/group_oracle.h"
+#include "tests/sim/group/journal.h"
+#include "tests/sim/random.h"
+
+namespace triad::sim {
+
+struct ClientWorld {
+  const GroupOptions& options;
+  EventLoop& loop;
+  GroupNet& net;
+  GroupOracle& oracle;
+  Journal& journal;
+  Random& dice;
+};
+
+// What all clients do: ask a peer, another one after a failure.
+class GroupClient {
+ public:
+  GroupClient(const ClientWorld& world, int node) : world_(world), node_(node) {}
+  virtual ~GroupClient() = default;
+  virtual void Begin() = 0;
+  // From now on it finishes what it is about, and nothing new.
+  void Finish() { finishing_ = true; }
+
+ protected:
+  void Ask(remoting::Command request, GroupNet::Done done);
+  void Later(Micros gap, std::function<void()> task);
+  void AnotherPeer() { target_ = static_cast<int>(world_.dice.Below(kPeers)); }
+  TopicQueue AnyQueue();
+
+  const ClientWorld world_;
+  const int node_;
+  bool finishing_ = false;
+  int target_ = 0;
+};
+
+class Producer final : public GroupClient {
+ public:
+  using GroupClient::GroupClient;
+  void Begin() override { Next(); }
+  // Sends one more, until it is acknowledged, to every queue; then `done`.
+  void SendLast(std::function<void()> done);
+
+ private:
+  struct Send {
+    std::vector<std::string> values;  // more than one: a batch
+    TopicQueue queue;
+    int delay_level = 0;
+    int tries = 0;
+    bool must = false;  // tried until it is acknowledged
+    std::function<void()> done;
+  };
+  void Next();
+  Send MakeSend();
+  std::string NextValue() {
+    return "p" + std::to_string(node_) + "-" + std::to_string(++sequence_);
+  }
+  void Try(const std::shared_ptr<Send>& send);
+  void OnAnswer(const std::shared_ptr<Send>& send, const Result<remoting::Command>& answer);
+  remoting::Command CommandOf(const Send& send);
+
+  std::uint64_t sequence_ = 0;
+  std::map<TopicQueue, std::int64_t> last_offset_;
+};
+
+class Consumer final : public GroupClient {
+ public:
+  using GroupClient::GroupClient;
+  void Begin() override { Register(); }
+
+ private:
+  void Register();  // the heartbeat that creates the group
+  void Next();
+  void Pull(const TopicQueue& queue);
+  void Commit(const TopicQueue& queue);
+  void Query(const TopicQueue& queue);
+  broker::GroupQueue KeyOf(const TopicQueue& queue) const;
+
+  std::map<TopicQueue, std::int64_t> next_;
+};
+
+class Locker final : public GroupClient {
+ public:
+  using GroupClient::GroupClient;
+  void Begin() override { Next(); }
+
+ private:
+  void Next();
+  void Lock();
+  void Unlock();
+  std::string Body() const;
+  std::vector<TopicQueue> Queues() const;
+};
+
+// Reads every queue of one peer from its beginning to where the oracle says it ends.
+class Drainer final : public GroupClient {
+ public:
+  // `on_damaged`: the peer says again and again that it cannot read what it should have.
+  Drainer(const ClientWorld& world, int node, int peer, std::function<void()> on_damaged)
+      : GroupClient(world, node), peer_(peer), on_damaged_(std::move(on_damaged)) {}
+  void Begin() override;
+  bool done() const { return done_; }
+  std::string ToString() const;  // how far it is, for a report
+
+ private:
+  void Next();
+  void OnRefused(const Result<remoting::Command>& answer);
+
+  const int peer_;
+  const std::function<void()> on_damaged_;
+  std::vector<TopicQueue> queues_;
+  std::size_t at_ = 0;
+  std::int64_t offset_ = 0;
+  bool done_ = false;
+  int read_errors_ = 0;  // in a row
+  std::string last_refusal_;
+};
+
+}  // namespace triad::sim

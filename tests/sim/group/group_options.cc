@@ -1,0 +1,95 @@
+#include "tests/sim/group/group_options.h"
+
+#include <sstream>
+
+#include "tests/sim/random.h"
+
+namespace triad::sim {
+namespace {
+
+void ChooseNetwork(Random& dice, GroupOptions* o) {
+  if (dice.OneIn(2)) o->delay_max = dice.Between(100, 20 * kMs);
+  if (dice.OneIn(4)) o->tail_delay_max = dice.Between(10 * kMs, kSecond);
+  if (dice.OneIn(3)) {
+    o->cut_every = dice.Between(200 * kMs, 2 * kSecond);
+    o->cut_time = dice.Between(50 * kMs, 2 * kSecond);
+  }
+  if (dice.OneIn(4)) o->break_every = dice.Between(100 * kMs, kSecond);
+}
+
+void ChooseProcesses(Random& dice, GroupOptions* o) {
+  if (dice.OneIn(2)) {
+    o->crash_every = dice.Between(300 * kMs, 2 * kSecond);
+    o->power_loss = !dice.OneIn(4);
+    o->crash_all = dice.OneIn(3);
+  }
+  o->restart_after_max = dice.Between(kMs, kSecond);
+  if (dice.OneIn(8)) o->stop_every = dice.Between(500 * kMs, 2 * kSecond);
+  if (dice.OneIn(5)) o->transfer_every = dice.Between(200 * kMs, 2 * kSecond);
+}
+
+void ChooseClocks(Random& dice, GroupOptions* o) {
+  o->skewed_clocks = dice.OneIn(4);
+  if (dice.OneIn(5)) o->wall_jump_every = dice.Between(200 * kMs, kSecond);
+  if (dice.OneIn(4)) {
+    o->pause_every = dice.Between(300 * kMs, 2 * kSecond);
+    o->pause_time = dice.Between(20 * kMs, 3 * kSecond);
+  }
+}
+
+void ChooseDisks(Random& dice, GroupOptions* o) {
+  o->disk_latency_max = dice.Between(50, dice.OneIn(3) ? 20 * kMs : 2 * kMs);
+  if (dice.OneIn(5)) o->disk_hang_max = dice.Between(10 * kMs, 2 * kSecond);
+  o->short_writes = dice.OneIn(4);
+  if (dice.OneIn(4)) o->disk_error_every = dice.Between(300 * kMs, 2 * kSecond);
+  if (dice.OneIn(8)) o->disk_full_every = dice.Between(500 * kMs, 2 * kSecond);
+  if (dice.OneIn(4)) o->rot_every = dice.Between(500 * kMs, 2 * kSecond);
+  if (dice.OneIn(3)) o->clean_every = dice.Between(50 * kMs, 500 * kMs);
+}
+
+}  // namespace
+
+GroupOptions GroupOptionsOf(std::uint64_t seed) {
+  Random dice(seed ^ 0x6f7074696f6eu);
+  GroupOptions o;
+  o.seed = seed;
+  o.fault_time = dice.Between(1500 * kMs, 4 * kSecond);
+  o.segment_bytes = std::uint64_t{4096} << dice.Below(5);
+  o.cache_bytes = std::size_t{2048} << dice.Below(6);
+  o.state_flush_every = dice.Between(50 * kMs, 1500 * kMs);
+  o.queue_checkpoint_every = dice.Between(100 * kMs, 3 * kSecond);
+  o.queues = static_cast<int>(dice.Between(1, 4));
+  o.producers = static_cast<int>(dice.Between(1, 3));
+  o.consumers = static_cast<int>(dice.Between(0, 2));
+  o.lockers = dice.OneIn(3) ? 2 : 0;
+  o.send_every = dice.Between(5 * kMs, 60 * kMs);
+  o.batches = dice.OneIn(3);
+  o.delayed = dice.OneIn(4);
+  o.body_max = static_cast<int>(dice.Between(20, 400));
+  ChooseNetwork(dice, &o);
+  ChooseProcesses(dice, &o);
+  ChooseClocks(dice, &o);
+  ChooseDisks(dice, &o);
+  return o;
+}
+
+std::string ToString(const GroupOptions& o) {
+  std::ostringstream out;
+  out << "seed=" << o.seed << " fault_ms=" << o.fault_time / kMs << " segment=" << o.segment_bytes
+      << " cache=" << o.cache_bytes << " flush_ms=" << o.state_flush_every / kMs
+      << " checkpoint_ms=" << o.queue_checkpoint_every / kMs << " queues=" << o.queues
+      << " producers=" << o.producers << " consumers=" << o.consumers << " lockers=" << o.lockers
+      << " send_us=" << o.send_every << " batches=" << o.batches << " delayed=" << o.delayed
+      << "\n  delay_us=" << o.delay_max << " tail_us=" << o.tail_delay_max
+      << " cut_every=" << o.cut_every << " cut_time=" << o.cut_time << " break=" << o.break_every
+      << "\n  skew=" << o.skewed_clocks << " wall_jump=" << o.wall_jump_every
+      << " pause=" << o.pause_every << "/" << o.pause_time << "\n  crash=" << o.crash_every
+      << " power=" << o.power_loss << " all=" << o.crash_all
+      << " restart_max=" << o.restart_after_max << " stop=" << o.stop_every
+      << " transfer=" << o.transfer_every << "\n  disk_us=" << o.disk_latency_max
+      << " hang=" << o.disk_hang_max << " short=" << o.short_writes << " eio=" << o.disk_error_every
+      << " full=" << o.disk_full_every << " rot=" << o.rot_every << " clean=" << o.clean_every;
+  return out.str();
+}
+
+}  // namespace triad::sim

@@ -1,0 +1,107 @@
+// GroupWorld: one schedule of sim_broker: three whole brokers, clients, a nemesis, an oracle, one
+// event loop, one seed. First a time of faults, then everything heals and the group must serve
+// again, with everything acknowledged on every peer.
+//
+// Thread: the simulator's only one. Bounds: simulated time ends the run.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/sim/group/event_loop.h"
+#include "tests/sim/group/group_clients.h"
+#include "tests/sim/group/group_net.h"
+#include "tests/sim/group/group_options.h"
+#include "tests/sim/group/group_oracle.h"
+#include "tests/sim/group/journal.h"
+#include "tests/sim/group/sim_peer.h"
+#include "tests/sim/random.h"
+
+namespace triad::sim {
+
+struct GroupCounts {
+  std::uint64_t steps = 0;
+  std::uint64_t entries = 0;
+  std::uint64_t acked = 0;
+  std::uint64_t starts = 0;
+  std::uint64_t kills = 0;
+  std::uint64_t power_losses = 0;
+  std::uint64_t disk_deaths = 0;
+  std::uint64_t stops = 0;
+  std::uint64_t cuts = 0;
+  std::uint64_t breaks = 0;
+  std::uint64_t pauses = 0;
+  std::uint64_t transfers = 0;
+  std::uint64_t disk_errors = 0;
+  std::uint64_t full_disks = 0;
+  std::uint64_t rot = 0;
+  std::uint64_t drops = 0;
+  std::uint64_t snapshots = 0;
+  std::uint64_t repairs = 0;  // restarts of a peer whose log was found damaged
+  void Add(const GroupCounts& other);
+};
+std::string ToString(const GroupCounts& counts);
+
+class GroupWorld {
+ public:
+  GroupWorld(const GroupOptions& options, bool print);
+  ~GroupWorld();
+
+  // True when nothing was violated.
+  bool Run();
+  const GroupCounts& counts() const { return counts_; }
+  std::uint64_t trace_hash() const { return journal_.hash(); }
+  std::string Report() const;
+  const std::optional<GroupViolation>& violation() const { return oracle_.violation(); }
+
+ private:
+  // ---- group_world.cc ----
+  void StartPeer(int index);
+  void RestartLater(int index);
+  void OnDied(int index, const std::string& why);
+  void Heal();
+  void SendLast(std::size_t producer);
+  void Drain();
+  bool IsWell();
+  void RestartDamaged(int index);
+
+  // ---- group_nemesis.cc ----
+  void ScheduleNemesis();
+  void Every(Micros gap, std::function<void()> task);
+  int Victim();
+  void CutSome();
+  void Crash();
+  void StopOne();
+  void PauseOne();
+  void FailDisk();
+  void FillDisk();
+  void RotOne();
+  void Transfer();
+
+  SimPeer& peer(int index) { return *peers_[static_cast<std::size_t>(index)]; }
+
+  const GroupOptions options_;
+  Journal journal_;
+  EventLoop loop_;
+  Random disk_dice_;
+  Random dice_;
+  Random client_dice_;
+  Random nemesis_dice_;
+  GroupOracle oracle_;
+  GroupNet net_;
+  std::vector<std::unique_ptr<SimPeer>> peers_;
+  std::vector<std::unique_ptr<Producer>> producers_;
+  std::vector<std::unique_ptr<GroupClient>> others_;
+  std::vector<std::unique_ptr<Drainer>> drainers_;
+  bool healed_ = false;
+  std::size_t last_sends_ = 0;  // acknowledged after healing
+  std::string last_refusal_;    // of a start
+  std::string last_death_;
+  GroupCounts counts_;
+};
+
+}  // namespace triad::sim

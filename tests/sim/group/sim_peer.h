@@ -1,0 +1,103 @@
+// SimPeer: one simulated machine: a disk, clocks, and, while it is up, a whole broker.
+//
+// Thread: the simulator's only one. A failed disk ends the broker's life by an exception from the
+// broken-ground handler (common/broken_ground.h); Run catches it.
+
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "broker/broker.h"
+#include "tests/sim/group/event_loop.h"
+#include "tests/sim/group/group_net.h"
+#include "tests/sim/group/group_options.h"
+#include "tests/sim/group/life_file_system.h"
+#include "tests/sim/group/loop_node.h"
+#include "tests/sim/sim_file_system.h"
+
+namespace triad::sim {
+
+PeerId PeerIdOf(int peer);  // 0 -> "n0"
+
+class SimPeer final : public NodeHost {
+ public:
+  struct World {
+    const GroupOptions& options;
+    EventLoop& loop;
+    GroupNet& net;
+    GroupOracle& oracle;
+    Random& disk_dice;
+    Random& dice;
+    std::function<void(int peer, const std::string& why)> on_died;  // by its disk
+  };
+  SimPeer(int index, const World& world, int clock_percent);
+  ~SimPeer() override;
+
+  int index() const { return index_; }
+  bool up() const { return broker_ != nullptr; }
+  LoopNode* node() { return node_; }
+  SimFileSystem& fs() { return fs_; }
+  const SimFileSystem& fs() const { return fs_; }
+  std::string log_dir() const;
+  const remoting::ServerHandler& server() const { return server_; }
+  std::int64_t WallNowMs() const;
+  LifePtr life() const { return life_; }
+
+  // Not OK: it did not start, and is down.
+  Status Start();
+  // The end of the process; `power`: what was not synced may be lost.
+  void Die(bool power);
+  // An orderly end.
+  void Stop();
+  void PauseUntil(Micros until) { paused_until_ = std::max(paused_until_, until); }
+  bool paused() const { return paused_until_ > world_.loop.now(); }
+  void JumpWallClock(std::int64_t ms) { wall_offset_ms_ += ms; }
+  void set_healed() { healed_ = true; }
+
+  // Runs `task` as this peer, now.
+  void Run(const std::function<void()>& task);
+
+  // ---- NodeHost ----
+  void Post(Micros delay, std::function<void()> task) override;
+  void SendToPeer(const PeerId& to, dledger::Message message) override;
+  void SendToPeer(const PeerId& to, dledger::SnapshotMessage message) override;
+  bool IsConnected(const PeerId& to) const override;
+  Micros CleanEvery() const override { return world_.options.clean_every; }
+  void OnDropped(LogIndex first) override;
+  void OnInstalled(LogIndex applied) override;
+  void OnApply(const std::vector<dledger::EntryRef>& entries) override;
+  Random& disk_dice() override { return world_.disk_dice; }
+  Random& dice() override { return world_.dice; }
+  Micros SyncLatency() override;
+
+ private:
+  class PeerClock;
+
+  broker::BrokerConfig Config() const;
+  broker::BrokerWorld BrokerGround();
+  void EndLife();
+  void Deliver(const LifePtr& life, std::function<void()> task);
+  void ArmTimers();
+
+  const int index_;
+  const World world_;
+  SimFileSystem fs_;
+  std::unique_ptr<PeerClock> clock_;
+  std::int64_t wall_offset_ms_ = 0;
+  Micros paused_until_ = 0;
+  bool healed_ = false;
+
+  // Of the present life.
+  LifePtr life_;
+  std::unique_ptr<LifeFileSystem> life_fs_;
+  std::unique_ptr<broker::Broker> broker_;
+  LoopNode* node_ = nullptr;              // the broker's
+  broker::TimerQueue* timers_ = nullptr;  // the broker's
+  Micros armed_at_ = 0;                   // a wake-up for the timers; 0: none
+  remoting::ServerHandler server_;
+};
+
+}  // namespace triad::sim

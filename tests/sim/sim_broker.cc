@@ -1,0 +1,348 @@
+// sim_broker: runs schedules of a whole broker group against the oracle.
+//
+//   sim_broker [--schedules N] [--seed S] [--jobs J] [--trace] [--off FAULT,...] [--fault-time US]
+//   sim_broker --seed S --minimize      which faults the failure needs
+//   sim_broker --determinism --schedules N | --seeds-file F
+//   sim_broker_mutants --mutant M | --all-mutants [--table F]
+//
+// Without --seed the base seed is fresh and printed. Exit 0: clean (with a mutant: it was caught).
+
+#include <glog/logging.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "common/mutant.h"
+#include "tests/sim/group/group_minimize.h"
+#include "tests/sim/group/group_world.h"
+
+namespace triad::sim {
+namespace {
+
+const GroupWorld* g_world = nullptr;  // for the failure function
+
+__attribute__((noreturn)) void OnCheckFailed() {
+  if (g_world != nullptr) std::cout << g_world->Report() << std::flush;
+  _exit(3);
+}
+
+struct Arguments {
+  std::uint64_t schedules = 200;
+  std::optional<std::uint64_t> seed;
+  std::uint64_t jobs = 1;
+  bool trace = false;
+  bool determinism = false;
+  bool minimize = false;
+  std::vector<std::string> off;
+  std::optional<Micros> fault_time;
+  std::string seeds_file;
+  int mutant = 0;
+  bool all_mutants = false;
+  std::string table;
+};
+
+bool ParseOff(const std::string& names, std::vector<std::string>* off) {
+  std::istringstream in(names);
+  for (std::string name; std::getline(in, name, ',');) {
+    GroupOptions ignored;
+    if (!TurnOff(name, &ignored)) {
+      std::cerr << "--off " << name << ": there are";
+      for (const std::string& known : GroupSwitchNames()) std::cerr << " " << known;
+      std::cerr << "\n";
+      return false;
+    }
+    off->push_back(name);
+  }
+  return true;
+}
+
+bool Parse(int argc, char** argv, Arguments* out) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string flag = argv[i];
+    const auto value = [&]() -> std::string { return i + 1 < argc ? argv[++i] : ""; };
+    const auto number = [&] { return std::strtoull(value().c_str(), nullptr, 10); };
+    if (flag == "--schedules") {
+      out->schedules = number();
+    } else if (flag == "--seed") {
+      out->seed = number();
+    } else if (flag == "--jobs") {
+      out->jobs = std::max<std::uint64_t>(1, number());
+    } else if (flag == "--trace") {
+      out->trace = true;
+    } else if (flag == "--determinism") {
+      out->determinism = true;
+    } else if (flag == "--minimize") {
+      out->minimize = true;
+    } else if (flag == "--off") {
+      if (!ParseOff(value(), &out->off)) return false;
+    } else if (flag == "--fault-time") {
+      out->fault_time = static_cast<Micros>(number());
+    } else if (flag == "--seeds-file") {
+      out->seeds_file = value();
+    } else if (flag == "--mutant") {
+      out->mutant = static_cast<int>(number());
+    } else if (flag == "--all-mutants") {
+      out->all_mutants = true;
+    } else if (flag == "--table") {
+      out->table = value();
+    } else {
+      std::cerr << "unknown flag " << flag << "\n";
+      return false;
+    }
+  }
+  return true;
+}
+
+std::uint64_t FreshSeed() {
+  std::random_device device;
+  return (static_cast<std::uint64_t>(device()) << 20) ^ device();
+}
+
+GroupOptions OptionsFor(const Arguments& arguments, std::uint64_t seed) {
+  GroupOptions options = GroupOptionsOf(seed);
+  for (const std::string& name : arguments.off) TurnOff(name, &options);
+  if (arguments.fault_time) options.fault_time = *arguments.fault_time;
+  return options;
+}
+
+// Runs one schedule; prints the failure block when it fails.
+bool RunOne(const GroupOptions& options, bool trace, GroupCounts* counts, std::uint64_t* hash) {
+  GroupWorld world(options, trace);
+  g_world = &world;
+  const bool clean = world.Run();
+  if (!clean) std::cout << world.Report() << std::flush;
+  g_world = nullptr;
+  counts->Add(world.counts());
+  *hash = world.trace_hash();
+  return clean;
+}
+
+// Returns the schedule (from 1) that failed, 0 when all were clean.
+std::uint64_t RunMany(const Arguments& arguments, std::uint64_t base, std::uint64_t schedules,
+                      GroupCounts* counts) {
+  for (std::uint64_t i = 0; i < schedules; ++i) {
+    std::uint64_t hash = 0;
+    if (!RunOne(OptionsFor(arguments, base + i), arguments.trace, counts, &hash)) return i + 1;
+  }
+  return 0;
+}
+
+int RunShare(const Arguments& arguments, std::uint64_t base, std::uint64_t schedules) {
+  GroupCounts counts;
+  const auto start = std::chrono::steady_clock::now();
+  const std::uint64_t failed = RunMany(arguments, base, schedules, &counts);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  std::ostringstream line;
+  line << "schedules=" << (failed == 0 ? schedules : failed) << " steps=" << counts.steps
+       << " seconds=" << took.count() << " steps_per_second="
+       << static_cast<std::uint64_t>(static_cast<double>(counts.steps) /
+                                     std::max(took.count(), 1e-9))
+       << "\n  " << ToString(counts) << "\n";
+  if (failed != 0) line << "FAILED in schedule " << failed << "\n";
+  std::cout << line.str() << std::flush;
+  return failed == 0 ? 0 : 1;
+}
+
+// The schedules, shared out to processes.
+int RunJobs(const Arguments& arguments, std::uint64_t base) {
+  if (arguments.jobs == 1) return RunShare(arguments, base, arguments.schedules);
+  std::vector<pid_t> children;
+  std::uint64_t begin = 0;
+  for (std::uint64_t job = 0; job < arguments.jobs; ++job) {
+    const std::uint64_t end = arguments.schedules * (job + 1) / arguments.jobs;
+    std::cout << std::flush;
+    const pid_t child = fork();
+    PCHECK(child >= 0);
+    if (child == 0) _exit(RunShare(arguments, base + begin, end - begin));
+    children.push_back(child);
+    begin = end;
+  }
+  bool clean = true;
+  for (const pid_t child : children) {
+    int status = 0;
+    PCHECK(waitpid(child, &status, 0) == child);
+    clean = clean && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  }
+  return clean ? 0 : 1;
+}
+
+int RunDeterminism(std::uint64_t base, std::uint64_t schedules) {
+  GroupCounts counts;
+  std::uint64_t all = 0;
+  for (std::uint64_t i = 0; i < schedules; ++i) {
+    std::uint64_t first = 0, second = 0;
+    const GroupOptions options = GroupOptionsOf(base + i);
+    if (!RunOne(options, false, &counts, &first)) return 1;
+    if (!RunOne(options, false, &counts, &second)) return 1;
+    all = SplitMix(&all) ^ first;
+    if (first == second) continue;
+    std::cout << "seed " << base + i << " gave traces " << first << " and " << second << "\n";
+    return 1;
+  }
+  std::cout << schedules << " seeds ran twice alike, trace " << all << "\n";
+  return 0;
+}
+
+int RunSeedsFile(const std::string& path, bool trace) {
+  std::ifstream in(path);
+  if (!in) {
+    std::cerr << "cannot read " << path << "\n";
+    return 2;
+  }
+  GroupCounts counts;
+  std::uint64_t ran = 0;
+  for (std::string line; std::getline(in, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    std::uint64_t hash = 0;
+    const GroupOptions options = GroupOptionsOf(std::strtoull(line.c_str(), nullptr, 10));
+    if (!RunOne(options, trace, &counts, &hash)) return 1;
+    ++ran;
+  }
+  std::cout << ran << " regression seeds are clean\n";
+  return ran > 0 ? 0 : 1;
+}
+
+bool RunsClean(const GroupOptions& options) {
+  GroupCounts counts;
+  std::uint64_t hash = 0;
+  return RunOne(options, false, &counts, &hash);
+}
+
+int RunMinimize(const Arguments& arguments, std::uint64_t base) {
+  const std::string command = Minimize(OptionsFor(arguments, base), &RunsClean);
+  std::cout << (command.empty() ? "seed " + std::to_string(base) + " does not fail" : command)
+            << "\n";
+  return command.empty() ? 1 : 0;
+}
+
+#ifdef TRIAD_MUTANTS
+
+constexpr std::array<std::pair<int, const char*>, 13> kMutants = {{
+    {15, "a failed sync is taken for done"},
+    {16, "directory not synced after a segment was made"},
+    {17, "corrupted middle record cut as a torn tail"},
+    {18, "a recovering peer votes"},
+    {20, "entries are applied before they are committed"},
+    {21, "leadership is not confirmed for a read"},
+    {22, "lock table not carried over a failover"},
+    {23, "consume queues are built before the commit"},
+    {24, "queue offsets not read anew by a new leader"},
+    {25, "a maximum offset beyond the commit is served"},
+    {26, "payload checksum skipped"},
+    {31, "a cut without its record"},
+    {32, "the state is flushed without a sync"},
+}};
+
+struct Caught {
+  std::uint64_t schedule = 0;  // 0 = not caught
+  std::string by;
+};
+
+// In a child process: a CHECK that fires there has caught the mutant too.
+Caught Hunt(int mutant, std::uint64_t base, std::uint64_t schedules) {
+  std::array<int, 2> ends{};
+  PCHECK(pipe(ends.data()) == 0);
+  std::cout << std::flush;
+  const pid_t child = fork();
+  PCHECK(child >= 0);
+  if (child == 0) {
+    dup2(ends[1], STDOUT_FILENO);
+    dup2(ends[1], STDERR_FILENO);
+    close(ends[0]);
+    active_mutant = mutant;
+    GroupCounts counts;
+    for (std::uint64_t i = 0; i < schedules; ++i) {
+      std::cout << "schedule " << i + 1 << "\n";
+      if (RunMany({}, base + i, 1, &counts) != 0) _exit(3);
+    }
+    _exit(0);
+  }
+  close(ends[1]);
+  Caught caught;
+  std::uint64_t last = 0;
+  FILE* lines = fdopen(ends[0], "r");
+  std::array<char, 512> line{};
+  while (fgets(line.data(), static_cast<int>(line.size()), lines) != nullptr) {
+    const std::string text(line.data());
+    if (text.starts_with("schedule ")) last = std::strtoull(text.c_str() + 9, nullptr, 10);
+    const auto at = text.find("violated: ");
+    if (text.starts_with("==== sim_broker: ") && caught.by.empty()) {
+      caught.by = text.substr(17, at - 18);
+    }
+  }
+  fclose(lines);
+  int status = 0;
+  PCHECK(waitpid(child, &status, 0) == child);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) caught.schedule = last;
+  return caught;
+}
+
+int RunMutants(const Arguments& arguments, std::uint64_t base) {
+  std::ostringstream table;
+  int missed = 0;
+  for (const auto& [number, what] : kMutants) {
+    if (arguments.mutant != 0 && number != arguments.mutant) continue;
+    const Caught caught = Hunt(number, base, arguments.schedules);
+    if (caught.schedule == 0) ++missed;
+    std::ostringstream row;
+    row << "| " << number << " | " << what << " | "
+        << (caught.schedule == 0 ? "NOT CAUGHT" : std::to_string(caught.schedule)) << " | "
+        << caught.by << " |\n";
+    std::cout << row.str() << std::flush;
+    table << row.str();
+  }
+  if (!arguments.table.empty()) {
+    std::ofstream(arguments.table, std::ios::app)
+        << "\nThe same by `sim_broker` (base seed " << base
+        << "):\n\n| mutant | what is wrong | caught in schedule | by |\n|---|---|---|---|\n"
+        << table.str();
+  }
+  std::cout << "base seed " << base << ", missed " << missed << "\n";
+  return missed == 0 ? 0 : 1;
+}
+
+#endif
+
+int Main(int argc, char** argv) {
+  FLAGS_logtostderr = true;
+  FLAGS_minloglevel = google::GLOG_FATAL;
+  google::InitGoogleLogging(argv[0]);
+  google::InstallFailureFunction(&OnCheckFailed);
+  std::set_terminate(&OnCheckFailed);
+  Arguments arguments;
+  if (!Parse(argc, argv, &arguments)) return 2;
+  if (arguments.trace) FLAGS_minloglevel = google::GLOG_WARNING;
+  const std::uint64_t base = arguments.seed.value_or(FreshSeed());
+  std::cout << "base seed " << base << "\n";
+#ifdef TRIAD_MUTANTS
+  if (arguments.all_mutants) return RunMutants(arguments, base);
+  active_mutant = arguments.mutant;
+#else
+  if (arguments.all_mutants || arguments.mutant != 0) {
+    std::cerr << "mutants live in sim_broker_mutants\n";
+    return 2;
+  }
+#endif
+  if (arguments.minimize) return RunMinimize(arguments, base);
+  if (arguments.determinism) return RunDeterminism(base, arguments.schedules);
+  if (!arguments.seeds_file.empty()) return RunSeedsFile(arguments.seeds_file, arguments.trace);
+  return RunJobs(arguments, base);
+}
+
+}  // namespace
+}  // namespace triad::sim
+
+int main(int argc, char** argv) {
+  return triad::sim::Main(argc, argv);
+}

@@ -1,0 +1,187 @@
+#include "tests/sim/store_workload.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "broker/state/memory_state_store.h"
+#include "broker/state/replicated_state.h"
+#include "broker/store/consume_queue_store.h"
+
+namespace triad::sim {
+namespace {
+
+using broker::ConsumeQueueStore;
+using broker::QueueUnit;
+using broker::ReplicatedState;
+
+// A life of the replicated state: every entry commits the offset that is its index; flushes now and
+// then. Promise: what was flushed is there, whole, and nothing that was never applied.
+class StateWorkload final : public CrashWorkload {
+ public:
+  StateWorkload(std::string name, int entries, int flush_every, std::size_t padding,
+                std::uint64_t seed)
+      : name_(std::move(name)), padding_(padding), fs_(seed) {
+    fs_.Record(true);
+    Mark(0, 0);
+    auto store = broker::OpenMemoryStateStore(fs_, "/state");
+    CHECK(store.ok()) << store.status();
+    ReplicatedState state(std::move(store).value());
+    CHECK(state.Load().ok());
+    std::uint64_t flushed = 0;
+    for (int i = 1; i <= entries; ++i) {
+      const auto index = static_cast<std::uint64_t>(i);
+      Apply(&state, index);
+      if (i % flush_every != 0) continue;
+      Mark(flushed, index);
+      CHECK(state.Flush({{"extra", std::to_string(i)}}).ok());
+      flushed = index;
+      Mark(flushed, index);
+    }
+  }
+
+  const std::string& name() const override { return name_; }
+  std::vector<DiskOp> trace() const override { return fs_.trace(); }
+
+  std::string Recover(SimFileSystem& fs, std::uint64_t mark, std::string* found) const override {
+    const auto [flushed, tried] = promises_.at(static_cast<std::size_t>(mark));
+    auto store = broker::OpenMemoryStateStore(fs, "/state");
+    if (!store.ok()) return "does not open: " + store.status().ToString();
+    ReplicatedState state(std::move(store).value());
+    const Status loaded = state.Load();
+    if (!loaded.ok()) return "does not load: " + loaded.ToString();
+    const std::uint64_t index = state.applied_index().value();
+    *found = std::to_string(index);
+    if (index < flushed) return "flushed state is lost";
+    if (index > tried) return "holds what was never applied";
+    const auto offset = state.FindOffset(KeyOf());
+    const auto stored = offset ? static_cast<std::uint64_t>(offset->value()) : 0;
+    if (stored != index) return "the offset is of another entry than the applied index";
+    const auto extra = state.LoadedExtra("extra");
+    if (extra.value_or("0") != std::to_string(index)) return "half of a flush";
+    return {};
+  }
+
+ private:
+  static broker::GroupQueue KeyOf() { return {GroupName("g"), {Topic("T"), QueueId(0)}}; }
+
+  void Apply(ReplicatedState* state, std::uint64_t index) const {
+    const broker::ApplyContext context{
+        .index = LogIndex(index),
+        .term = Term(1),
+        .position = PhysicalOffset(static_cast<std::int64_t>(index)),
+        .end_position = PhysicalOffset(static_cast<std::int64_t>(index) + 1),
+        .store_time_ms = static_cast<std::int64_t>(index)};
+    broker::StateCommand command;
+    command.put_topics.emplace_back().name = Topic("T");  // or it would keep no offset
+    command.put_topics.emplace_back().name =
+        Topic("T" + std::to_string(index) + std::string(padding_, 'x'));
+    command.offsets.push_back(
+        {.key = KeyOf(), .offset = QueueOffset(static_cast<std::int64_t>(index))});
+    state->Apply(command, context);
+    state->FinishEntry(context);
+  }
+
+  void Mark(std::uint64_t flushed, std::uint64_t tried) {
+    fs_.Mark(promises_.size());
+    promises_.emplace_back(flushed, tried);
+  }
+
+  const std::string name_;
+  const std::size_t padding_;
+  SimFileSystem fs_;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> promises_;
+};
+
+// A life of consume queues: message n stands at position n * 50 in queue n % 3. Promise: everything
+// in front of the checkpoint is there, and the rest comes back by replay.
+class QueueWorkload final : public CrashWorkload {
+ public:
+  QueueWorkload(std::string name, int messages, int write_every, int sync_every, std::uint64_t seed)
+      : name_(std::move(name)), fs_(seed) {
+    fs_.Record(true);
+    Mark(0);
+    auto store = ConsumeQueueStore::Open(fs_, "/cq", PhysicalOffset(0));
+    CHECK(store.ok()) << store.status();
+    for (int n = 0; n < messages; ++n) {
+      Append(store->get(), n);
+      if (n % write_every == write_every - 1) CHECK((*store)->WriteOut().ok());
+      if (n % sync_every != sync_every - 1) continue;
+      CHECK((*store)->SyncAll().ok());
+      Mark(n + 1);
+    }
+  }
+
+  const std::string& name() const override { return name_; }
+  std::vector<DiskOp> trace() const override { return fs_.trace(); }
+
+  std::string Recover(SimFileSystem& fs, std::uint64_t mark, std::string* found) const override {
+    const std::int64_t checkpoint = checkpoints_.at(static_cast<std::size_t>(mark));
+    auto store = ConsumeQueueStore::Open(fs, "/cq", PhysicalOffset(checkpoint * kBytes));
+    if (!store.ok()) return "does not open: " + store.status().ToString();
+    std::string wrong = Compare(**store, checkpoint);
+    if (!wrong.empty()) return wrong;
+    const std::int64_t end = checkpoint + 20;
+    for (std::int64_t n = checkpoint; n < end; ++n) Append(store->get(), n);
+    *found = std::to_string(checkpoint);
+    wrong = Compare(**store, end);
+    return wrong.empty() ? wrong : "after the replay: " + wrong;
+  }
+
+ private:
+  static constexpr std::int64_t kQueues = 3;
+  static constexpr std::int64_t kBytes = 50;
+
+  static QueueUnit UnitOf(std::int64_t n) {
+    return {PhysicalOffset(n * kBytes), static_cast<std::int32_t>(kBytes), n};
+  }
+  static TopicQueue QueueOf(std::int64_t n) {
+    return {Topic("T"), QueueId(static_cast<std::int32_t>(n % kQueues))};
+  }
+  static void Append(ConsumeQueueStore* store, std::int64_t n) {
+    store->Append(QueueOf(n), QueueOffset(n / kQueues), UnitOf(n));
+  }
+  static std::string Compare(const ConsumeQueueStore& store, std::int64_t end) {
+    for (std::int64_t queue = 0; queue < std::min(kQueues, end); ++queue) {
+      const std::int64_t count = (end - queue + kQueues - 1) / kQueues;
+      const auto range = store.Range(QueueOf(queue));
+      if (!range || range->max != QueueOffset(count)) {
+        return "queue " + std::to_string(queue) + " does not end at " + std::to_string(count);
+      }
+      for (std::int64_t at = 0; at < count;) {
+        const auto units = store.Read(QueueOf(queue), QueueOffset(at), 100);
+        if (!units.ok()) return units.status().ToString();
+        for (const QueueUnit& unit : *units) {
+          if (unit != UnitOf(at++ * kQueues + queue)) return "another unit than was appended";
+        }
+      }
+    }
+    return {};
+  }
+
+  void Mark(std::int64_t checkpoint) {
+    fs_.Mark(checkpoints_.size());
+    checkpoints_.push_back(checkpoint);
+  }
+
+  const std::string name_;
+  SimFileSystem fs_;
+  std::vector<std::int64_t> checkpoints_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<CrashWorkload>> StoreWorkloads(std::uint64_t seed) {
+  std::vector<std::unique_ptr<CrashWorkload>> all;
+  all.push_back(std::make_unique<StateWorkload>("state, small flushes", 24, 1, 0, seed));
+  all.push_back(std::make_unique<StateWorkload>("state, large flushes", 40, 5, 90, seed + 1));
+  all.push_back(std::make_unique<QueueWorkload>("consume queues", 120, 7, 20, seed + 2));
+  all.push_back(
+      std::make_unique<QueueWorkload>("consume queues, rarely synced", 200, 3, 90, seed + 3));
+  return all;
+}
+
+}  // namespace triad::sim
