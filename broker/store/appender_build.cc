@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "broker/store/appender_parts.h"
+#include "common/buggify.h"
 #include "common/byte_order.h"
 
 namespace triad::broker {
@@ -97,6 +98,7 @@ dledger::BuildResult Appender::Shared::Pick(const dledger::BuildContext& context
       command_bytes += next.command.size();
       record_bytes += next.records.size();
       picked->push_back(pop());
+      if (TRIAD_BUGGIFY(5)) break;  // the others go into an entry of their own
       continue;
     }
     if (!picked->empty()) break;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "common/buggify.h"
 #include "common/mutant.h"
 #include "dledger/raft/membership.h"
 
@@ -57,6 +58,7 @@ void Election::HeardLeader() {
   early_left_ = 0;
   // A timeout shortened by a disconnection is over: the leader is back.
   if (timeout_ < ticks_min_) timeout_ = jitter_.Between(ticks_min_, ticks_max_);
+  if (TRIAD_BUGGIFY(3)) elapsed_ = timeout_;  // a campaign right behind what the leader said
 }
 
 void Election::CountGrant(const PeerId& voter) {

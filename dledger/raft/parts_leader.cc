@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/buggify.h"
 #include "common/mutant.h"
 #include "dledger/raft/parts.h"
 
@@ -103,7 +104,7 @@ void Core::Parts::MaybeCommit() {
   // An entry of an earlier term is committed only by one of this term above it (3.6.2).
   if (log.TermAt(reached) != hard.term && !TRIAD_MUTANT(4)) return;
   const bool was_ready = LeaderReady();
-  const bool is_urgent = !was_ready || commit < members.current_index();
+  const bool is_urgent = !was_ready || commit < members.current_index() || TRIAD_BUGGIFY(4);
   AdvanceCommit(reached);
   if (!was_ready && LeaderReady() && reads.Start(commit)) HeartbeatAll();
   // Else the next append carries it, or the next tick: a message of its own would cost both sides
@@ -173,6 +174,7 @@ void Core::Parts::SendCommitToAll() {
 
 void Core::Parts::SendEntriesToAll() {
   for (Progress& peer : replication.peers()) {
+    if (TRIAD_BUGGIFY(2)) continue;  // the next heartbeat brings them
     replication.SendEntries(peer, leader_state(), out);
   }
 }

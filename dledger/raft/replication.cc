@@ -6,6 +6,7 @@
 #include <functional>
 #include <utility>
 
+#include "common/buggify.h"
 #include "common/mutant.h"
 
 namespace triad::dledger {
@@ -149,6 +150,7 @@ bool Replication::SendSome(Progress& peer, const LeaderState& leader, Output* ou
     if (!request.entries.empty() && bytes + entry->size() > max_append_bytes_) break;
     bytes += entry->size();
     request.entries.push_back(std::move(entry));
+    if (TRIAD_BUGGIFY(1)) break;  // the rest in a request of its own
   }
   Emit(peer, std::move(request), bytes, output);
   return peer.replicating;

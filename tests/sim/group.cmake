@@ -11,10 +11,10 @@ triad_program(sim_broker SOURCES sim_broker.cc DEPS triad_sim_group)
 set(mutated
   dledger/disk_writer.cc dledger/log_driver.cc dledger/log/entry_codec.cc dledger/log/log_scan.cc
   dledger/log/log_store.cc dledger/log/segment_preparer.cc broker/service/leader_reads.cc
-  broker/service/lock_service.cc broker/state/memory_state_store.cc broker/store/appender.cc
+  broker/service/lock_service.cc broker/state/memory_state_store.cc broker/store/appender.cc broker/store/appender_build.cc
   broker/store/message_store_reads.cc)
 list(TRANSFORM mutated PREPEND ${PROJECT_SOURCE_DIR}/)
-triad_program(sim_broker_mutants SOURCES sim_broker.cc ${mutated}
+triad_program(sim_broker_mutants SOURCES sim_broker.cc hunt.cc ${mutated}
   DEPS triad_dledger_core_mutants triad_sim_group)
 # The libraries hold these files too: what comes first counts.
 target_link_options(sim_broker_mutants PRIVATE -Wl,--allow-multiple-definition)
@@ -27,9 +27,10 @@ if(TRIAD_SANITIZER)
   set(broker_schedules 60)
 endif()
 add_test(NAME sim.broker COMMAND sim_broker --schedules ${broker_schedules} --jobs 2)
-add_test(NAME sim.broker_determinism COMMAND sim_broker --determinism --schedules 25)
+add_test(NAME sim.broker_buggified COMMAND sim_broker_mutants --schedules 300 --jobs 2)
+add_test(NAME sim.broker_determinism COMMAND sim_broker --determinism --schedules 200)
 add_test(NAME sim.broker_regression_seeds
   COMMAND sim_broker --seeds-file ${CMAKE_CURRENT_SOURCE_DIR}/broker_regression_seeds.txt)
 add_test(NAME sim.broker_mutants COMMAND sim_broker_mutants --all-mutants --schedules 2000)
-set_tests_properties(sim.broker sim.broker_determinism sim.broker_regression_seeds
+set_tests_properties(sim.broker sim.broker_buggified sim.broker_determinism sim.broker_regression_seeds
   sim.broker_mutants PROPERTIES LABELS sim TIMEOUT 900)

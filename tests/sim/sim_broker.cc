@@ -23,9 +23,11 @@
 #include <string>
 #include <vector>
 
+#include "common/buggify.h"
 #include "common/mutant.h"
 #include "tests/sim/group/group_minimize.h"
 #include "tests/sim/group/group_world.h"
+#include "tests/sim/hunt.h"
 
 namespace triad::sim {
 namespace {
@@ -118,6 +120,7 @@ GroupOptions OptionsFor(const Arguments& arguments, std::uint64_t seed) {
 
 // Runs one schedule; prints the failure block when it fails.
 bool RunOne(const GroupOptions& options, bool trace, GroupCounts* counts, std::uint64_t* hash) {
+  BeginBuggify(options.seed);
   GroupWorld world(options, trace);
   g_world = &world;
   const bool clean = world.Run();
@@ -244,71 +247,23 @@ constexpr std::array<std::pair<int, const char*>, 13> kMutants = {{
     {32, "the state is flushed without a sync"},
 }};
 
-struct Caught {
-  std::uint64_t schedule = 0;  // 0 = not caught
-  std::string by;
-};
-
-// In a child process: a CHECK that fires there has caught the mutant too.
-Caught Hunt(int mutant, std::uint64_t base, std::uint64_t schedules) {
-  std::array<int, 2> ends{};
-  PCHECK(pipe(ends.data()) == 0);
-  std::cout << std::flush;
-  const pid_t child = fork();
-  PCHECK(child >= 0);
-  if (child == 0) {
-    dup2(ends[1], STDOUT_FILENO);
-    dup2(ends[1], STDERR_FILENO);
-    close(ends[0]);
-    active_mutant = mutant;
-    GroupCounts counts;
-    for (std::uint64_t i = 0; i < schedules; ++i) {
-      std::cout << "schedule " << i + 1 << "\n";
-      if (RunMany({}, base + i, 1, &counts) != 0) _exit(3);
-    }
-    _exit(0);
-  }
-  close(ends[1]);
-  Caught caught;
-  std::uint64_t last = 0;
-  FILE* lines = fdopen(ends[0], "r");
-  std::array<char, 512> line{};
-  while (fgets(line.data(), static_cast<int>(line.size()), lines) != nullptr) {
-    const std::string text(line.data());
-    if (text.starts_with("schedule ")) last = std::strtoull(text.c_str() + 9, nullptr, 10);
-    const auto at = text.find("violated: ");
-    if (text.starts_with("==== sim_broker: ") && caught.by.empty()) {
-      caught.by = text.substr(17, at - 18);
-    }
-  }
-  fclose(lines);
-  int status = 0;
-  PCHECK(waitpid(child, &status, 0) == child);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) caught.schedule = last;
-  return caught;
-}
-
 int RunMutants(const Arguments& arguments, std::uint64_t base) {
-  std::ostringstream table;
-  int missed = 0;
-  for (const auto& [number, what] : kMutants) {
-    if (arguments.mutant != 0 && number != arguments.mutant) continue;
-    const Caught caught = Hunt(number, base, arguments.schedules);
-    if (caught.schedule == 0) ++missed;
-    std::ostringstream row;
-    row << "| " << number << " | " << what << " | "
-        << (caught.schedule == 0 ? "NOT CAUGHT" : std::to_string(caught.schedule)) << " | "
-        << caught.by << " |\n";
-    std::cout << row.str() << std::flush;
-    table << row.str();
-  }
+  std::string rows;
+  GroupCounts counts;
+  const int missed = HuntMutants(
+      {.program = "sim_broker",
+       .mutants = kMutants,
+       .only = arguments.mutant,
+       .base = base,
+       .schedules = arguments.schedules,
+       .runs_clean = [&counts](auto seed) { return RunMany({}, seed, 1, &counts) == 0; }},
+      &rows);
   if (!arguments.table.empty()) {
     std::ofstream(arguments.table, std::ios::app)
         << "\nThe same by `sim_broker` (base seed " << base
         << "):\n\n| mutant | what is wrong | caught in schedule | by |\n|---|---|---|---|\n"
-        << table.str();
+        << rows;
   }
-  std::cout << "base seed " << base << ", missed " << missed << "\n";
   return missed == 0 ? 0 : 1;
 }
 

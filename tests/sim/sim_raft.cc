@@ -8,7 +8,6 @@
 // Without --seed the base seed is fresh and printed. Exit 0: clean (with a mutant: it was caught).
 
 #include <glog/logging.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -20,8 +19,10 @@
 #include <sstream>
 #include <string>
 
+#include "common/buggify.h"
 #include "common/mutant.h"
 #include "tests/sim/explorer.h"
+#include "tests/sim/hunt.h"
 #include "tests/sim/minimize.h"
 #include "tests/sim/world.h"
 
@@ -106,6 +107,7 @@ std::uint64_t FreshSeed() {
 
 // Runs one schedule; prints the failure block when it fails.
 bool RunOptions(const Options& options, bool trace, Counts* counts, std::uint64_t* hash) {
+  BeginBuggify(options.seed);
   World world(options, trace);
   g_world = &world;
   const bool clean = world.Run();
@@ -243,72 +245,25 @@ constexpr std::array<std::pair<int, const char*>, 19> kMutants = {{
     {30, "restarts with an empty disk under its old id and votes"},
 }};
 
-struct Caught {
-  std::uint64_t schedule = 0;  // 0 = not caught
-  std::string by;
-};
-
-// In a child process: a CHECK that fires there has caught the mutant too.
-Caught Hunt(int mutant, std::uint64_t base, std::uint64_t schedules) {
-  std::array<int, 2> ends{};
-  PCHECK(pipe(ends.data()) == 0);
-  std::cout << std::flush;
-  const pid_t child = fork();
-  PCHECK(child >= 0);
-  if (child == 0) {
-    dup2(ends[1], STDOUT_FILENO);
-    dup2(ends[1], STDERR_FILENO);
-    close(ends[0]);
-    active_mutant = mutant;
-    for (std::uint64_t i = 0; i < schedules; ++i) {
-      std::cout << "schedule " << i + 1 << "\n";
-      if (!RunsClean(OptionsOf(base + i))) _exit(3);
-    }
-    _exit(0);
-  }
-  close(ends[1]);
-  Caught caught;
-  std::uint64_t last = 0;
-  FILE* lines = fdopen(ends[0], "r");
-  std::array<char, 512> line{};
-  while (fgets(line.data(), static_cast<int>(line.size()), lines) != nullptr) {
-    const std::string text(line.data());
-    if (text.starts_with("schedule ")) last = std::strtoull(text.c_str() + 9, nullptr, 10);
-    const auto at = text.find("violated: ");
-    if (text.starts_with("==== sim_raft: ") && caught.by.empty()) {
-      caught.by = text.substr(15, at - 16);
-    }
-  }
-  fclose(lines);
-  int status = 0;
-  PCHECK(waitpid(child, &status, 0) == child);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) caught.schedule = last;
-  return caught;
-}
-
 int RunMutants(const Arguments& arguments, std::uint64_t base) {
-  std::ostringstream table;
-  table << "| mutant | what is wrong | caught in schedule | by |\n|---|---|---|---|\n";
-  int missed = 0;
-  for (const auto& [number, what] : kMutants) {
-    if (arguments.mutant != 0 && number != arguments.mutant) continue;
-    const Caught caught = Hunt(number, base, arguments.schedules);
-    if (caught.schedule == 0) ++missed;
-    std::ostringstream row;
-    row << "| " << number << " | " << what << " | "
-        << (caught.schedule == 0 ? "NOT CAUGHT" : std::to_string(caught.schedule)) << " | "
-        << caught.by << " |\n";
-    std::cout << row.str() << std::flush;
-    table << row.str();
-  }
+  std::string rows;
+  const int missed =
+      HuntMutants({.program = "sim_raft",
+                   .mutants = kMutants,
+                   .only = arguments.mutant,
+                   .base = base,
+                   .schedules = arguments.schedules,
+                   .runs_clean = [](auto seed) { return RunsClean(OptionsOf(seed)); }},
+                  &rows);
   if (!arguments.table.empty()) {
-    std::ofstream(arguments.table) << "# Mutants\n\nPlanted bugs (`TRIAD_MUTANT(n)`) and the "
-                                      "schedule, counted from 1, in which `sim_raft` notices "
-                                      "each. Base seed "
-                                   << base << ". Written by `bin/mutants`.\n\n"
-                                   << table.str();
+    std::ofstream(arguments.table)
+        << "# Mutants\n\nPlanted bugs (`TRIAD_MUTANT(n)`) and the schedule, counted from 1, in "
+           "which "
+           "`sim_raft` notices each. Base seed "
+        << base << ". Written by `bin/mutants`.\n\n"
+        << "| mutant | what is wrong | caught in schedule | by |\n|---|---|---|---|\n"
+        << rows;
   }
-  std::cout << "base seed " << base << ", missed " << missed << "\n";
   return missed == 0 ? 0 : 1;
 }
 
