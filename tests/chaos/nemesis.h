@@ -17,6 +17,7 @@ struct Nemesis {
   int planned_per_minute;  // faults that must fire when it is alone
   bool needs_layout = false;
   bool needs_disks = false;
+  bool measures = false;  // what one kind costs clients by itself: not in "all"
 };
 
 // All of them.
@@ -24,6 +25,7 @@ const std::vector<Nemesis>& Nemeses();
 
 void StrikeKill(World* world);
 void StrikeFailover(World* world);
+void StrikeTransfer(World* world);
 void StrikeRestart(World* world);
 void StrikePause(World* world);
 void StrikeNameServer(World* world);

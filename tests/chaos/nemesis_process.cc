@@ -14,7 +14,8 @@ using std::chrono::seconds;
 const std::vector<Nemesis>& Nemeses() {
   static const std::vector<Nemesis> all = {
       {"kill", StrikeKill, 40},
-      {"failover", StrikeFailover, 5},
+      {"failover", StrikeFailover, 5, false, false, true},
+      {"transfer", StrikeTransfer, 20, false, false, true},
       {"restart", StrikeRestart, 6},
       {"pause", StrikePause, 4},
       {"nameserver", StrikeNameServer, 6},
@@ -87,6 +88,20 @@ void StrikeFailover(World* world) {
   }
   world->Start(*leader);
   world->WaitCaughtUp(*leader, seconds(30));
+}
+
+// The leadership is handed over by the operator: what a planned move costs.
+void StrikeTransfer(World* world) {
+  world->AllUp(seconds(30));
+  const std::optional<std::size_t> leader = world->Leader();
+  if (!leader || world->WaitBetween(300, 1200)) return;
+  const std::int64_t since_ns = NowNs();
+  world->Fault("transfer", NamesOf({*leader}), true);
+  const Status moved = world->Admin({"transferLeader"}, seconds(30));
+  if (!moved.ok() && !world->stopped()) world->Problem(moved.ToString());
+  if (!world->WaitForAcks(since_ns, world->patience()) && !world->stopped()) {
+    world->Problem("not every client was acknowledged after the leadership was handed over");
+  }
 }
 
 // SIGTERM, mostly to the leader: it hands over, leaves in order, and comes back.

@@ -53,9 +53,10 @@ Status Run::ChooseNemeses() {
   for (const std::string& name : options_.nemeses) {
     bool known = name == "all";
     for (const Nemesis& nemesis : Nemeses()) {
-      if (name != nemesis.name && !(name == "all" && nemesis.name != "failover")) continue;
-      if (options_.original && nemesis.name == "member") {
-        return Status::InvalidArgument("no member nemesis for the original: it cannot do that");
+      if (name != nemesis.name && (name != "all" || nemesis.measures)) continue;
+      if (options_.original && (nemesis.name == "member" || nemesis.name == "transfer")) {
+        return Status::InvalidArgument("no nemesis " + name + " for the original: it has no such " +
+                                       "command");
       }
       known = true;
       nemeses_.push_back(&nemesis);

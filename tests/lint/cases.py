@@ -6,7 +6,7 @@ import sources
 
 TABLE = "tests/cases.txt"
 TEST = re.compile(r"^TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\s*\)", re.M)
-NAMED = ["REP-1", "REP-2", "REP-3", "REP-4", "REP-5", "NS-1", "NS-2", "NS-3", "NS-4", "NS-5", "ORD-1", "ORD-2", "ORD-3",
+NAMED = ["DLY-1", "REP-1", "REP-2", "REP-3", "REP-4", "REP-5", "NS-1", "NS-2", "NS-3", "NS-4", "NS-5", "ORD-1", "ORD-2", "ORD-3",
          "ORD-4", "DLQ-1", "DLQ-2", "DLQ-3", "DLQ-4", "OFS-1", "OFS-2", "OFS-3", "OFS-4", "OFS-5", "OFS-6"]
 LINE = re.compile(r"([A-Z]+-\d+)(?:: (.+)| - .+)")
 

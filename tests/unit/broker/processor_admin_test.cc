@@ -69,6 +69,18 @@ class AdminTest : public testing::Test {
                                                          {"commitOffset", std::to_string(offset)}});
   }
 
+  // Creates or updates topic T.
+  Command SetT(const std::string& attributes, const char* queues = "1") {
+    return broker_.Ask(remoting::kUpdateAndCreateTopic, {{"topic", "T"},
+                                                         {"defaultTopic", "TBW102"},
+                                                         {"readQueueNums", queues},
+                                                         {"writeQueueNums", queues},
+                                                         {"perm", "6"},
+                                                         {"topicFilterType", "SINGLE_TAG"},
+                                                         {"order", "false"},
+                                                         {"attributes", attributes}});
+  }
+
   OneBroker broker_;
 };
 
@@ -509,38 +521,30 @@ TEST_F(AdminTest, ConnectionsAreListed) {
 }
 
 TEST_F(AdminTest, AttributesOfOursAreCheckedByValue) {
-  const auto set = [&](const std::string& attributes, const char* queues = "1") {
-    return broker_.Ask(remoting::kUpdateAndCreateTopic, {{"topic", "T"},
-                                                         {"defaultTopic", "TBW102"},
-                                                         {"readQueueNums", queues},
-                                                         {"writeQueueNums", queues},
-                                                         {"perm", "6"},
-                                                         {"topicFilterType", "SINGLE_TAG"},
-                                                         {"order", "false"},
-                                                         {"attributes", attributes}});
-  };
   for (const char* bad : {"+dedup=yes", "+dedupWindowSec=0", "+dedupWindowSec=ten", "+order=x"}) {
     SCOPED_TRACE(bad);
-    const Command answer = set(bad);
+    const Command answer = SetT(bad);
     EXPECT_EQ(answer.code, 1);
     EXPECT_THAT(answer.remark, HasSubstr("expected"));
   }
-  EXPECT_EQ(set("+dedup=uniqKey,+dedupWindowSec=60").code, 0);
+  EXPECT_EQ(SetT("+dedup=uniqKey,+dedupWindowSec=60").code, 0);
   EXPECT_EQ(broker_.state().FindTopic(Topic("T"))->attributes.at("dedup"), "uniqKey");
   EXPECT_EQ(broker_.state().DedupUses().size(), 1u);
-  EXPECT_EQ(set("-dedup").code, 0);
+  EXPECT_EQ(SetT("-dedup").code, 0);
   EXPECT_TRUE(broker_.state().DedupUses().empty());
-  // ---- a topic ordered by key keeps its queues
-  EXPECT_EQ(set("+order=strict", "2").code, 0);
+}
+
+TEST_F(AdminTest, ATopicOrderedByKeyKeepsItsQueues) {
+  EXPECT_EQ(SetT("+order=strict", "2").code, 0);
   for (const char* queues : {"1", "4"}) {
-    const Command refused = set("", queues);
+    const Command refused = SetT("", queues);
     EXPECT_EQ(refused.code, 29);
     EXPECT_THAT(refused.remark, HasSubstr("order=strict"));
     EXPECT_THAT(refused.remark, HasSubstr("-order"));
   }
   EXPECT_EQ(broker_.state().FindTopic(Topic("T"))->write_queues, 2);
-  EXPECT_EQ(set("+message.type=FIFO", "2").code, 0);  // anything else may change
-  EXPECT_EQ(set("-order", "4").code, 0);
+  EXPECT_EQ(SetT("+message.type=FIFO", "2").code, 0);  // anything else may change
+  EXPECT_EQ(SetT("-order", "4").code, 0);
   EXPECT_EQ(broker_.state().FindTopic(Topic("T"))->write_queues, 4);
 }
 
