@@ -53,10 +53,11 @@ void StrikeKill(World* world) {
   if (dice < 4) victims.push_back((victims[0] + 1 + world->random().Below(2)) % 3);
   if (dice < 1) victims.push_back(3 - victims[0] - victims[1]);
   std::erase_if(victims, [&](std::size_t peer) { return !world->cluster().Running(peer); });
-  bool others_up = true;
-  for (std::size_t i = 0; i < 3; ++i) others_up = others_up && world->cluster().Running(i);
+  // A failover only when the others can go on: one that was started a moment ago may still read
+  // its store. The NameServer lists whoever knows a leader.
+  const bool whole = world->cluster().WaitForMembers(3, milliseconds(1)).ok();
   if (!victims.empty()) {
-    const bool leader_alone = victims.size() == 1 && leader == victims[0] && others_up;
+    const bool leader_alone = victims.size() == 1 && leader == victims[0] && whole;
     // First the signals: a send that a dying leader still answers must not count as a failover.
     for (std::size_t peer : victims) world->SendKill(peer);
     world->Fault("kill", NamesOf(victims), leader_alone, static_cast<int>(victims.size()));
