@@ -133,9 +133,11 @@ class AsioConnection final : public Connection,
   Status AppendLocked(Command* command);
   Status CheckRoomLocked(std::size_t bytes) const;
   std::string& TailChunkLocked();
-  // Whether the caller has the writer's role now: it goes on with GoOn, after it let the mutex go.
-  bool ClaimWakeLocked();
-  void GoOn();
+  // What the caller has to do about what it queued, with GoOn, after it let the mutex go. kSend: it
+  // has the writer's role and `writing_`.
+  enum class Turn { kNone, kWake, kSend };
+  Turn ClaimLocked();
+  void GoOn(Turn turn);
   void SendNow();
   void WakeWriter();
   void CloseSlowReader();
@@ -180,7 +182,7 @@ class AsioConnection final : public Connection,
   std::size_t output_bytes_ = 0;  // queued and being written
   bool writer_busy_ = false;      // somebody has the writer's role: the queue is looked at again
   bool is_sending_ = false;       // and it is not the write loop: the descriptor stays open
-  int direct_fd_ = -1;            // for SendNow; -1: not connected yet
+  int direct_fd_ = -1;            // for SendNow; -1: not connected yet; set once
   std::size_t answered_elsewhere_ = 0;  // by SendNow; `inflight_` does not know yet
   bool watches_answers_ = false;        // the io thread wants to hear of them
   CallTable calls_;

@@ -56,7 +56,7 @@ void AsioConnection::Send(Command command) {
     SendOneway(std::move(command), nullptr);
     return;
   }
-  bool wake = false;
+  Turn turn = Turn::kNone;
   bool overflow = false;
   {
     std::lock_guard hold(mutex_);
@@ -74,16 +74,16 @@ void AsioConnection::Send(Command command) {
     }
     overflow = !appended.ok();
     if (!overflow) ++queued_.responses;
-    wake = !overflow && ClaimWakeLocked();
+    if (!overflow) turn = ClaimLocked();
   }
   if (overflow) CloseSlowReader();
-  if (wake) GoOn();
+  GoOn(turn);
 }
 
 void AsioConnection::SendOneway(Command request, std::function<void(Status)> done) {
   request.flag = kFlagOneway;
   request.serialize_type = EncodingOf(request, last_serialize_type());
-  bool wake = false;
+  Turn turn = Turn::kNone;
   Status refused;
   {
     std::lock_guard hold(mutex_);
@@ -95,10 +95,10 @@ void AsioConnection::SendOneway(Command request, std::function<void(Status)> don
     }
     if (refused.ok()) {
       if (done) queued_.done.push_back(std::move(done));
-      wake = ClaimWakeLocked();
+      turn = ClaimLocked();
     }
   }
-  if (wake) GoOn();
+  GoOn(turn);
   if (refused.ok()) return;
   if (refused.code() == StatusCode::kBusy) CloseSlowReader();
   if (!done) return;
@@ -110,7 +110,7 @@ void AsioConnection::Call(Command request, std::chrono::milliseconds timeout, Ca
   request.flag = 0;
   request.serialize_type = EncodingOf(request, last_serialize_type());
   const TimePoint deadline = MonoNow() + timeout;
-  bool wake = false;
+  Turn turn = Turn::kNone;
   bool arm = false;
   Status refused;
   {
@@ -126,12 +126,12 @@ void AsioConnection::Call(Command request, std::chrono::milliseconds timeout, Ca
       if (!refused.ok()) done = calls_.Take(request.opaque);
     }
     if (refused.ok()) {
-      wake = ClaimWakeLocked();
+      turn = ClaimLocked();
       arm = deadline < next_check_;
       if (arm) next_check_ = deadline;
     }
   }
-  if (wake) GoOn();
+  GoOn(turn);
   if (arm) asio::post(thread_->io(), [self = shared_from_this()] { self->ArmTimer(); });
   if (!refused.ok()) Refuse(std::move(refused), std::move(done));
 }
@@ -179,7 +179,7 @@ Status AsioConnection::AppendLocked(Command* command) {
 
 void AsioConnection::SendFrames(std::string frames, std::size_t count) {
   const std::size_t bytes = frames.size();
-  bool wake = false;
+  Turn turn = Turn::kNone;
   bool overflow = false;
   {
     std::lock_guard hold(mutex_);
@@ -195,17 +195,23 @@ void AsioConnection::SendFrames(std::string frames, std::size_t count) {
       queued_.bytes += bytes;
       output_bytes_ += bytes;
       queued_.responses += count;
-      wake = ClaimWakeLocked();
+      turn = ClaimLocked();
     }
   }
   if (overflow) CloseSlowReader();
-  if (wake) GoOn();
+  GoOn(turn);
 }
 
-bool AsioConnection::ClaimWakeLocked() {
-  if (writer_busy_) return false;
+// What is to be sent directly is taken in the same breath: the write loop may be awake for another
+// reason, and would take it too.
+AsioConnection::Turn AsioConnection::ClaimLocked() {
+  if (writer_busy_) return Turn::kNone;
   writer_busy_ = true;
-  return true;
+  if (thread_->IsCurrent() || direct_fd_ < 0 || !queued_.done.empty()) return Turn::kWake;
+  CHECK(!is_sending_);
+  is_sending_ = true;
+  std::swap(queued_, writing_);
+  return Turn::kSend;
 }
 
 void AsioConnection::WakeWriter() {
@@ -223,30 +229,14 @@ void AsioConnection::CloseSlowReader() {
   Close();
 }
 
-void AsioConnection::GoOn() {
-  if (thread_->IsCurrent()) {
-    WakeWriter();
-  } else {
-    SendNow();
-  }
+void AsioConnection::GoOn(Turn turn) {
+  if (turn == Turn::kWake) WakeWriter();
+  if (turn == Turn::kSend) SendNow();
 }
 
 // Never blocks. What the socket does not take is left to the write loop, errors too.
 void AsioConnection::SendNow() {
-  int fd = -1;
-  {
-    std::lock_guard hold(mutex_);
-    if (open_ && direct_fd_ >= 0 && queued_.done.empty()) {
-      fd = direct_fd_;
-      is_sending_ = true;
-      std::swap(queued_, writing_);
-    }
-  }
-  if (fd < 0) {
-    WakeWriter();
-    return;
-  }
-  const std::size_t sent = SendSome(fd, writing_.chunks);
+  const std::size_t sent = SendSome(direct_fd_, writing_.chunks);
   bool was_closed = false;
   bool is_more = true;
   bool is_watched = false;

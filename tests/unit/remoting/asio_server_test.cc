@@ -209,6 +209,39 @@ TEST_F(Asio, StopWaitsForAnAnswerThatIsBeingWorkedOut) {
   stopper.join();
 }
 
+TEST_F(Asio, StopSendsEachAnswerOnceWhateverThreadsHaveThem) {
+  constexpr int kRounds = 20;
+  constexpr std::size_t kRequests = 2000;
+  constexpr std::size_t kThreads = 4;
+  for (int round = 0; round < kRounds; ++round) {
+    StartServer();
+    auto raw = std::make_unique<RawSocket>(port_);
+    std::string requests;
+    for (std::size_t i = 0; i < kRequests; ++i) {
+      requests += RequestBytes(kHold, static_cast<std::int32_t>(i));
+    }
+    ASSERT_TRUE(raw->Write(requests));
+    ASSERT_TRUE(waiter_.Wait([&] { return held_.size() == kRequests; }));
+    std::thread stopper([&] { server_->Stop(kLong); });
+    while (RawSocket(port_).connected()) std::this_thread::yield();  // until it has begun
+    std::vector<std::thread> threads;
+    for (std::size_t t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        for (std::size_t i = t; i < kRequests; i += kThreads) {
+          held_[i].first->Send(Command::ResponseTo(held_[i].second, 0, "held"));
+        }
+      });
+    }
+    std::vector<int> seen(kRequests);
+    while (const auto answer = raw->Read()) ++seen.at(static_cast<std::size_t>(answer->opaque));
+    for (std::thread& thread : threads) thread.join();
+    raw.reset();
+    stopper.join();
+    held_.clear();
+    for (std::size_t i = 0; i < kRequests; ++i) ASSERT_EQ(seen[i], 1) << "answer " << i;
+  }
+}
+
 TEST_F(Asio, StopEndsWithinItsGraceWhenAPeerDoesNotRead) {
   StartServer();
   RawSocket raw(port_, 4096);
