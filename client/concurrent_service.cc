@@ -10,8 +10,17 @@ namespace triad::client {
 
 namespace {
 constexpr std::chrono::milliseconds kAgain{5000};  // what could not be sent back is tried here
+constexpr std::chrono::milliseconds kOfferAgain{1000};
 constexpr std::chrono::milliseconds kSuspended{100};
 constexpr int kLateLevel = 3;  // of a message that its listener did not finish in time
+
+std::vector<std::int64_t> OffsetsOf(const Messages& messages) {
+  std::vector<std::int64_t> offsets;
+  offsets.reserve(messages.size());
+  for (const ReceivedMessage& message : messages) offsets.push_back(message.queue_offset);
+  return offsets;
+}
+
 }  // namespace
 
 ConcurrentService::ConcurrentService(ConsumerContextPtr context,
@@ -65,19 +74,28 @@ void ConcurrentService::Run(const ProcessQueuePtr& queue, const BatchPtr& batch)
       return given_up.contains(message.queue_offset);
     });
   }
-  std::vector<std::int64_t> finished;
-  for (const ReceivedMessage& message : *batch) finished.push_back(message.queue_offset);
-  if (queue->dropped() || finished.empty()) return;
+  if (queue->dropped() || batch->empty()) return;
   if (result == ConcurrentResult::kReconsumeLater) {
-    Messages failed = SendBack(batch.get(), call);
-    for (const ReceivedMessage& message : failed) {
-      std::erase(finished, message.queue_offset);
-    }
-    if (!failed.empty()) {
-      SubmitLater(queue, std::make_shared<Messages>(std::move(failed)), kAgain);
-    }
+    GiveBack(queue, batch, call);
+  } else {
+    Finish(queue, OffsetsOf(*batch));
   }
-  Finish(queue, finished);
+}
+
+void ConcurrentService::GiveBack(const ProcessQueuePtr& queue, const BatchPtr& batch,
+                                 const ConcurrentContext& call) {
+  if (context_->stopping || queue->dropped()) return;
+  Left left = SendBack(batch.get(), call);
+  Finish(queue, OffsetsOf(*batch));
+  if (!left.refused.empty()) {
+    SubmitLater(queue, std::make_shared<Messages>(std::move(left.refused)), kAgain);
+  }
+  if (left.open.empty()) return;
+  const auto open = std::make_shared<Messages>(std::move(left.open));
+  context_->instance->scheduler().After(kOfferAgain, [self = shared_from_this(), queue, open,
+                                                      call] {
+    self->context_->pool->Submit([self, queue, open, call] { self->GiveBack(queue, open, call); });
+  });
 }
 
 void ConcurrentService::Finish(const ProcessQueuePtr& queue,
@@ -91,16 +109,13 @@ std::set<std::int64_t> ConcurrentService::GiveUp(const ProcessQueuePtr& queue, M
   call.delay_level = kLateLevel;
   call.failure_reason =
       "not consumed within " + std::to_string(context_->options.consume_timeout.count()) + " ms";
-  std::set<std::int64_t> given_up;
-  for (const ReceivedMessage& message : late) given_up.insert(message.queue_offset);
   LOG(WARNING) << late.size() << " messages of " << queue->queue().topic << " are with their "
                << "listener for more than " << context_->options.consume_timeout.count()
                << " ms (consume_timeout); they go back to the broker";
-  for (const ReceivedMessage& message : SendBack(&late, call)) {
-    given_up.erase(message.queue_offset);
-  }
-  Finish(queue, {given_up.begin(), given_up.end()});
-  return given_up;
+  SendBack(&late, call);  // what is left stays with the listener, and is looked at again
+  const std::vector<std::int64_t> given_up = OffsetsOf(late);
+  Finish(queue, given_up);
+  return {given_up.begin(), given_up.end()};
 }
 
 ConcurrentResult ConcurrentService::CallListener(const Messages& batch, ConcurrentContext* call) {
@@ -113,22 +128,28 @@ ConcurrentResult ConcurrentService::CallListener(const Messages& batch, Concurre
   }
 }
 
-Messages ConcurrentService::SendBack(Messages* batch, const ConcurrentContext& call) {
-  Messages failed;
+ConcurrentService::Left ConcurrentService::SendBack(Messages* batch,
+                                                    const ConcurrentContext& call) {
+  Left left;
   if (!context_->clustering()) {
     LOG(WARNING) << "a broadcasting consumer of group " << context_->options.group << " failed on "
                  << batch->size() << " messages; they are dropped, as broadcasting has no retries";
-    return failed;
+    return left;
   }
+  Messages gone;
   for (ReceivedMessage& message : *batch) {
-    const Status sent = retry_.SendBack(message, call.delay_level, call.failure_reason);
-    if (sent.ok()) continue;
+    const auto [sent, is_open] = retry_.SendBack(message, call.delay_level, call.failure_reason);
+    if (sent.ok()) {
+      gone.push_back(std::move(message));
+      continue;
+    }
     LOG(WARNING) << "message " << message.message_id << " could not be sent back: " << sent
-                 << "; consuming it here again in " << kAgain.count() << " ms";
-    ++message.reconsume_times;
-    failed.push_back(std::move(message));
+                 << (is_open ? "; sending it back" : "; consuming it here") << " again";
+    if (!is_open) ++message.reconsume_times;
+    (is_open ? left.open : left.refused).push_back(std::move(message));
   }
-  return failed;
+  batch->swap(gone);
+  return left;
 }
 
 }  // namespace triad::client

@@ -23,8 +23,14 @@ class ConcurrentService final : public ConsumeService,
   void SubmitLater(const ProcessQueuePtr& queue, BatchPtr batch, std::chrono::milliseconds pause);
   void Run(const ProcessQueuePtr& queue, const BatchPtr& batch);
   ConcurrentResult CallListener(const Messages& batch, ConcurrentContext* call);
-  // Those that could not be sent back.
-  Messages SendBack(Messages* batch, const ConcurrentContext& call);
+  // What did not go back, and leaves *batch.
+  struct Left {
+    Messages refused;  // for certain: consumed here again
+    Messages open;     // the broker may have them: offered again, as one more delivery would be one
+                       // too many
+  };
+  Left SendBack(Messages* batch, const ConcurrentContext& call);
+  void GiveBack(const ProcessQueuePtr& queue, const BatchPtr& batch, const ConcurrentContext& call);
   // On the watch's thread: what went back.
   std::set<std::int64_t> GiveUp(const ProcessQueuePtr& queue, Messages late);
   void Finish(const ProcessQueuePtr& queue, const std::vector<std::int64_t>& offsets);

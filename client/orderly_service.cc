@@ -14,6 +14,7 @@ constexpr std::chrono::milliseconds kLockCheck{100};
 constexpr std::chrono::seconds kRunMax{60};  // then other queues get the thread
 constexpr std::chrono::milliseconds kSuspendMin{10};
 constexpr std::chrono::milliseconds kSuspendMax{30000};
+constexpr std::chrono::milliseconds kOfferAgain{1000};
 
 }  // namespace
 
@@ -88,21 +89,30 @@ void OrderlyService::OnFailure(const ProcessQueuePtr& queue, Messages batch,
                                const OrderlyContext& call) {
   const int max = context_->max_reconsume_times();
   Messages again;
+  Messages open;  // dead letters of unknown outcome: offered again, not consumed once more
   for (ReceivedMessage& message : batch) {
     const bool give_up = max >= 0 && message.reconsume_times >= max;
     if (give_up) {
-      const Status sent =
+      const auto [sent, is_open] =
           retry_.SendBack(message, RetrySender::kToDeadLetters, call.failure_reason);
       if (sent.ok()) continue;
       LOG(WARNING) << "message " << message.message_id
                    << " could not be made a dead letter: " << sent
                    << "; it stays in its place and is tried again";
+      if (is_open) {
+        open.push_back(std::move(message));
+        continue;
+      }
     }
     ++message.reconsume_times;
     again.push_back(std::move(message));
   }
   const bool pause = !again.empty();
   queue->PutBack(std::move(again));
+  if (!open.empty()) {
+    OfferLater(queue, std::move(open), call);
+    return;
+  }
   if (const auto next = queue->Commit()) context_->offsets.Update(queue->queue(), *next, false);
   if (!pause) {
     context_->pool->Submit([self = shared_from_this(), queue] { self->Run(queue); });
@@ -113,6 +123,22 @@ void OrderlyService::OnFailure(const ProcessQueuePtr& queue, Messages batch,
   const auto suspend = std::clamp(wanted, kSuspendMin, kSuspendMax);
   queue->Pause(MonoNow() + suspend);
   StartLater(queue, suspend + std::chrono::milliseconds(1));
+}
+
+// The queue stays claimed: nothing behind them is consumed, nor committed.
+void OrderlyService::OfferLater(const ProcessQueuePtr& queue, Messages open,
+                                const OrderlyContext& call) {
+  context_->instance->scheduler().After(
+      kOfferAgain, [self = shared_from_this(), queue, open = std::move(open), call] {
+        self->context_->pool->Submit([self, queue, open, call]() mutable {
+          if (!self->context_->stopping && !queue->dropped() && queue->HasLock(MonoNow())) {
+            self->OnFailure(queue, std::move(open), call);
+            return;
+          }
+          queue->PutBack(std::move(open));
+          self->Run(queue);
+        });
+      });
 }
 
 }  // namespace triad::client

@@ -24,6 +24,7 @@ class OrderlyService final : public ConsumeService,
   bool ConsumeBatch(const ProcessQueuePtr& queue, Messages batch);
   OrderlyResult CallListener(const Messages& batch, OrderlyContext* call);
   void OnFailure(const ProcessQueuePtr& queue, Messages batch, const OrderlyContext& call);
+  void OfferLater(const ProcessQueuePtr& queue, Messages open, const OrderlyContext& call);
 
   const ConsumerContextPtr context_;
   const MessageListenerOrderly listener_;

@@ -68,8 +68,8 @@ Status RetrySender::SendCopy(const ReceivedMessage& message, const std::string& 
   return answer->get_future().get();
 }
 
-Status RetrySender::SendBack(const ReceivedMessage& message, int delay_level,
-                             const std::string& reason) {
+RetrySender::Outcome RetrySender::SendBack(const ReceivedMessage& message, int delay_level,
+                                           const std::string& reason) {
   remoting::SendBackRequest header;
   header.offset = message.physical_offset;
   header.group = context_->options.group;
@@ -84,15 +84,15 @@ Status RetrySender::SendBack(const ReceivedMessage& message, int delay_level,
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const Result<remoting::Command> answer =
         context_->calls->Call(message.queue.broker_name, request, kTimeout);
-    if (!answer.ok()) return answer.status();
+    if (!answer.ok()) return {answer.status(), true};
     last = StatusOfCode(*answer, "send back");
-    if (last.ok()) return last;
+    if (last.ok()) return {last};
     if (!IsRefusal(*answer, last)) continue;
     LOG(WARNING) << "message " << message.message_id << " could not be sent back (" << last
                  << "); sending a copy to the retry topic of group " << context_->options.group;
-    return SendCopy(message, reason);
+    return {SendCopy(message, reason)};
   }
-  return last;
+  return {last, true};
 }
 
 }  // namespace triad::client

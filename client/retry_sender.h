@@ -23,8 +23,12 @@ class RetrySender {
 
   // CONSUMER_SEND_MSG_BACK, which a broker of ours does once however often it is asked; a send of a
   // copy to %RETRY%group when it was certainly refused. `reason`: why the listener failed; empty
-  // when it did not say. Errors: it may or may not be done; the same again does no harm.
-  Status SendBack(const ReceivedMessage& message, int delay_level, const std::string& reason = {});
+  // when it did not say.
+  struct Outcome {
+    Status status;
+    bool is_open = false;  // not OK, but it may be done: the same again does no harm
+  };
+  Outcome SendBack(const ReceivedMessage& message, int delay_level, const std::string& reason = {});
 
  private:
   Status SendCopy(const ReceivedMessage& message, const std::string& reason);

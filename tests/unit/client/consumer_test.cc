@@ -296,6 +296,29 @@ TEST_F(ConsumerTest, ASendBackOfUnknownOutcomeIsRepeatedAndNotCopied) {
   EXPECT_EQ(cluster_.Stored("%RETRY%g").size(), 1u);
 }
 
+TEST_F(ConsumerTest, ASendBackThatStaysUnknownIsNoFurtherDelivery) {
+  cluster_.CreateTopic("T", 1);
+  cluster_.Put("T", 0, "x");
+  int asked = 0;
+  const auto hook = cluster_.SetHook([&](int, const Command& request, FakeCluster::Script*) {
+    std::optional<Command> answer;
+    if (request.code != remoting::kConsumerSendMsgBack) return answer;
+    // More often than it is asked in one go; under the cluster's lock.
+    if (++asked <= 4) answer = Command::ResponseTo(request, 1, "the outcome is unknown");
+    return answer;
+  });
+  const auto consumer = Start(Options(), Listener([](const ReceivedMessage& message) {
+                                return message.reconsume_times == 0
+                                           ? ConcurrentResult::kReconsumeLater
+                                           : ConcurrentResult::kSuccess;
+                              }));
+  ASSERT_TRUE(cluster_.Wait([&] {
+    return cluster_.Offset("g", "T", 0) == 1 && cluster_.Offset("g", "%RETRY%g", 0) == 1;
+  }));
+  EXPECT_EQ(asked, 5);
+  EXPECT_EQ(bodies_.size(), 2u) << "one delivery and one retry";
+}
+
 TEST_F(ConsumerTest, AMessageThatItsListenerKeepsTooLongGoesBackAndItsQueueMovesOn) {
   cluster_.CreateTopic("T", 1);
   cluster_.Put("T", 0, "hangs");

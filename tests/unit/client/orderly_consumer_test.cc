@@ -196,6 +196,29 @@ TEST_F(OrderlyConsumerTest, ADeadLetterWhoseAnswerIsLostIsMadeOnce) {
   EXPECT_EQ(cluster_.Stored("%RETRY%g").size(), 0u);
 }
 
+TEST_F(OrderlyConsumerTest, ADeadLetterOfUnknownOutcomeIsNotConsumedOnceMore) {
+  cluster_.CreateTopic("T", 1);
+  cluster_.Put("T", 0, "poison");
+  cluster_.Put("T", 0, "good");
+  int asked = 0;
+  const auto hook = cluster_.SetHook([&](int, const Command& request, FakeCluster::Script*) {
+    std::optional<Command> answer;
+    if (request.code != remoting::kConsumerSendMsgBack) return answer;
+    // More often than it is asked in one go; under the cluster's lock.
+    if (++asked <= 4) answer = Command::ResponseTo(request, 1, "the outcome is unknown");
+    return answer;
+  });
+  PushConsumerOptions options = Options();
+  options.max_reconsume_times = 1;
+  const auto consumer = Start(options, [](const ReceivedMessage& message, OrderlyContext*) {
+    return message.body == "poison" ? OrderlyResult::kSuspendCurrentQueue : OrderlyResult::kSuccess;
+  });
+  ASSERT_TRUE(cluster_.Wait([&] { return cluster_.Offset("g", "T", 0) == 2; }));
+  EXPECT_EQ(asked, 5);
+  EXPECT_EQ(Bodies(0), (std::vector<std::string>{"poison", "poison", "good"}));
+  EXPECT_EQ(cluster_.Stored("%DLQ%g").size(), 1u);
+}
+
 TEST_F(OrderlyConsumerTest, ALockThatSomebodyElseHadInBetweenStartsTheQueueAnew) {
   cluster_.CreateTopic("T", 1);
   cluster_.Put("T", 0, "a");
