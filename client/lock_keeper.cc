@@ -10,8 +10,12 @@ namespace {
 constexpr std::chrono::milliseconds kRetry{500};  // when a broker group did not answer
 }  // namespace
 
-LockKeeper::LockKeeper(ConsumerContextPtr context, QueueTable* table, OnLost on_lost)
-    : context_(std::move(context)), table_(table), on_lost_(std::move(on_lost)) {
+LockKeeper::LockKeeper(ConsumerContextPtr context, QueueTable* table, OnLost on_lost,
+                       OnSurplus on_surplus)
+    : context_(std::move(context)),
+      table_(table),
+      on_lost_(std::move(on_lost)),
+      on_surplus_(std::move(on_surplus)) {
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -58,13 +62,11 @@ bool LockKeeper::RenewAll() {
       good = false;
       continue;
     }
-    std::vector<MessageQueue> give_back;
+    std::vector<MessageQueue> surplus;
     for (const ProcessQueuePtr& queue : queues) {
-      if (Judge(queue, *held, asked_at)) give_back.push_back(queue->queue());
+      if (Judge(queue, *held, asked_at)) surplus.push_back(queue->queue());
     }
-    if (give_back.empty()) continue;
-    IgnoreError(context_->calls->Unlock(context_->options.group, broker_name, give_back),
-                "the lock ends with its lease");
+    if (!surplus.empty()) on_surplus_(std::move(surplus));
   }
   return good;
 }

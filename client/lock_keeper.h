@@ -2,7 +2,9 @@
 //
 // Owns one thread, since it must be on time whatever the rebalancer waits for. A lock that somebody
 // else had in between (another fencing token, or refused) is reported as lost: what was pulled
-// under it is worthless. Bounds: one request per broker group at a time. Source: wire.md §7.6.
+// under it is worthless. One that was renewed beside its release is left to the rebalancer, who may
+// have taken the queue again meanwhile. Bounds: one request per broker group at a time. Source:
+// wire.md §7.6.
 
 #pragma once
 
@@ -20,9 +22,10 @@ namespace triad::client {
 class LockKeeper {
  public:
   using OnLost = std::function<void(const ProcessQueuePtr&)>;
+  using OnSurplus = std::function<void(std::vector<MessageQueue>)>;
 
-  // `table` outlives this object. `on_lost` is called on the keeper's thread.
-  LockKeeper(ConsumerContextPtr context, QueueTable* table, OnLost on_lost);
+  // `table` outlives this object. Both are called on the keeper's thread.
+  LockKeeper(ConsumerContextPtr context, QueueTable* table, OnLost on_lost, OnSurplus on_surplus);
   ~LockKeeper();  // Stop
   void Stop();
 
@@ -38,6 +41,7 @@ class LockKeeper {
   const ConsumerContextPtr context_;
   QueueTable* const table_;
   const OnLost on_lost_;
+  const OnSurplus on_surplus_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopped_ = false;

@@ -188,7 +188,10 @@ void PushConsumer::State::Run(std::map<MessageQueue, std::int64_t> local_offsets
   if (context_->orderly && context_->clustering()) {
     lock_keeper_ = std::make_unique<LockKeeper>(
         context_, table_.get(),
-        [raw = rebalancer.get()](const ProcessQueuePtr& queue) { raw->Lost(queue); });
+        [raw = rebalancer.get()](const ProcessQueuePtr& queue) { raw->Lost(queue); },
+        [raw = rebalancer.get()](const std::vector<MessageQueue>& queues) {
+          raw->Surplus(queues);
+        });
   }
   committer_ = std::make_shared<OffsetCommitter>(context_, table_);
   committer_->Start();

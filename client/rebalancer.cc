@@ -87,6 +87,14 @@ void Rebalancer::Lost(const ProcessQueuePtr& queue) {
   Wake(milliseconds(0));
 }
 
+void Rebalancer::Surplus(const std::vector<MessageQueue>& queues) {
+  {
+    std::lock_guard hold(mutex_);
+    surplus_.insert(queues.begin(), queues.end());
+  }
+  Wake(milliseconds(0));
+}
+
 void Rebalancer::Run() {
   std::unique_lock hold(mutex_);
   while (!stopped_) {
@@ -105,6 +113,7 @@ void Rebalancer::Run() {
 void Rebalancer::Round() {
   changed_assignment_ = false;
   DoMoves();
+  GiveSurplusBack();
   for (const auto& [topic, subscription] : context_->subscriptions) {
     if (context_->stopping) return;
     RebalanceTopic(topic);
@@ -113,6 +122,20 @@ void Rebalancer::Round() {
   const std::int64_t now_ms = SystemClock().WallNowMs();
   context_->sub_version = std::max(context_->sub_version + 1, now_ms);
   context_->instance->HeartbeatSoon();
+}
+
+// Here alone queues are taken and released, so none is taken meanwhile.
+void Rebalancer::GiveSurplusBack() {
+  std::set<MessageQueue> surplus;
+  {
+    std::lock_guard hold(mutex_);
+    surplus.swap(surplus_);
+  }
+  std::map<MessageQueue, std::uint64_t> unused;
+  for (const MessageQueue& queue : surplus) {
+    if (table_->Find(queue) == nullptr) unused[queue] = 0;
+  }
+  GiveBack(unused);
 }
 
 void Rebalancer::DoMoves() {

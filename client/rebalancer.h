@@ -41,6 +41,9 @@ class Rebalancer : public std::enable_shared_from_this<Rebalancer> {
   void MoveOffset(const ProcessQueuePtr& queue, std::int64_t offset);
   // Somebody else has had the queue's lock: the queue starts anew.
   void Lost(const ProcessQueuePtr& queue);
+  // Locks that were renewed while these queues were released: given back, unless they were taken
+  // again.
+  void Surplus(const std::vector<MessageQueue>& queues);
 
   // After Stop and after the listeners ended: commits offsets and releases locks.
   void ReleaseAll();
@@ -55,6 +58,7 @@ class Rebalancer : public std::enable_shared_from_this<Rebalancer> {
   void Round();
   void DoMoves();
   bool DoMove(const Move& move);
+  void GiveSurplusBack();
   void RebalanceTopic(const std::string& topic);
   // nullopt: not known now, keep what we have.
   std::optional<std::vector<MessageQueue>> WantedQueues(const std::string& topic);
@@ -78,6 +82,7 @@ class Rebalancer : public std::enable_shared_from_this<Rebalancer> {
   std::condition_variable woken_;
   TimePoint next_round_ = TimePoint::max();
   std::vector<Move> moves_;
+  std::set<MessageQueue> surplus_;
   bool stopped_ = false;
   std::thread thread_;
 };

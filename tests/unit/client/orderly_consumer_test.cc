@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <set>
 
+#include "client/lock_keeper.h"
 #include "client/message_codec.h"
+#include "client/rebalancer.h"
 #include "client/retry_sender.h"
 #include "remoting/codes.h"
 #include "tests/unit/client/fake_cluster.h"
@@ -241,6 +243,60 @@ TEST_F(OrderlyConsumerTest, ALockThatSomebodyElseHadInBetweenStartsTheQueueAnew)
   EXPECT_LE(std::count_if(messages_.begin(), messages_.end(),
                           [](const ReceivedMessage& m) { return m.body == "theirs"; }),
             1);
+}
+
+// The parts of a consumer that renew and take locks, without one.
+class LockPartsTest : public OrderlyConsumerTest {
+ protected:
+  void SetUp() override {
+    cluster_.CreateTopic("T", 2);
+    context_->options = Options();
+    context_->orderly = true;
+    auto instance = ClientInstance::Attach(context_->options.client);
+    ASSERT_TRUE(instance.ok()) << instance.status();
+    context_->instance = *instance;
+    context_->calls = std::make_unique<BrokerCalls>(instance->get());
+    ASSERT_TRUE(context_->instance->routes().Get("T", false).ok());
+  }
+  void TearDown() override { context_->instance->Detach(); }
+  static ProcessQueuePtr Queue(int id) {
+    return std::make_shared<ProcessQueue>(MessageQueue{"T", FakeCluster::kBroker, id},
+                                          ProcessQueue::Limits());
+  }
+
+  const ConsumerContextPtr context_ = std::make_shared<ConsumerContext>();
+  const std::shared_ptr<QueueTable> table_ = std::make_shared<QueueTable>();
+};
+
+TEST_F(LockPartsTest, ALockRenewedBesideItsReleaseIsLeftToTheRebalancer) {
+  const ProcessQueuePtr queue = Queue(0);
+  table_->Add(queue);
+  const auto hook = cluster_.SetHook([&](int, const Command& request, FakeCluster::Script*) {
+    if (request.code == remoting::kLockBatchMq) table_->Remove(queue->queue());
+    return std::optional<Command>();
+  });
+  std::vector<MessageQueue> surplus;
+  LockKeeper keeper(
+      context_, table_.get(), [](const ProcessQueuePtr&) { ADD_FAILURE() << "nothing is lost"; },
+      [&](const std::vector<MessageQueue>& queues) { cluster_.Note([&] { surplus = queues; }); });
+  EXPECT_TRUE(cluster_.Wait([&] { return !surplus.empty(); }));
+  keeper.Stop();
+  EXPECT_EQ(surplus, std::vector<MessageQueue>{queue->queue()});
+  EXPECT_EQ(cluster_.Count(remoting::kUnlockBatchMq), 0) << "it may be taken again by now";
+}
+
+TEST_F(LockPartsTest, TheRebalancerGivesBackOnlyWhatItHasNotTakenAgain) {
+  const ProcessQueuePtr taken_again = Queue(0);
+  const ProcessQueuePtr unused = Queue(1);
+  for (int id = 0; id < 2; ++id) cluster_.SetLockHolder("T", id, context_->instance->client_id());
+  table_->Add(taken_again);
+  const auto rebalancer = std::make_shared<Rebalancer>(context_, table_, nullptr,
+                                                       std::map<MessageQueue, std::int64_t>());
+  rebalancer->Start();
+  rebalancer->Surplus({taken_again->queue(), unused->queue()});
+  EXPECT_TRUE(cluster_.Wait([&] { return cluster_.LockHolder("T", 1).empty(); }));
+  rebalancer->Stop();
+  EXPECT_EQ(cluster_.LockHolder("T", 0), context_->instance->client_id());
 }
 
 TEST_F(OrderlyConsumerTest, GivesAQueueUpOnlyAfterItsListenerFinished) {
