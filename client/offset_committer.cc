@@ -24,10 +24,11 @@ void OffsetCommitter::Tick() {
   if (context_->stopping) return;
   if (context_->clustering()) {
     if (open_ == 0) CommitAll();
-  } else {
+  } else if (!is_saving_.exchange(true)) {
     context_->pool->Submit([self = shared_from_this()] {
       const Status saved = self->SaveFile();
       if (!saved.ok()) LOG(ERROR) << "offsets could not be saved: " << saved;
+      self->is_saving_ = false;
     });
   }
   Start();

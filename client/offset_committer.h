@@ -34,6 +34,7 @@ class OffsetCommitter : public std::enable_shared_from_this<OffsetCommitter> {
   const ConsumerContextPtr context_;
   const std::shared_ptr<const QueueTable> table_;
   std::atomic<int> open_{0};
+  std::atomic<bool> is_saving_{false};  // two at once would write one file
 };
 
 }  // namespace triad::client
