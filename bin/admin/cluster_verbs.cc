@@ -1,9 +1,11 @@
 // clusterList, brokerStatus, haStatus, cleanExpiredCQ, cleanUnusedTopic, deleteExpiredCommitLog.
 
+#include <chrono>
 #include <cstdlib>
 #include <ctime>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "bin/admin/ask.h"
@@ -158,6 +160,15 @@ int TellBrokers(int code, const char* what, const Given& given, Session* session
               given);
 }
 
+// Runs a verb again every --interval seconds, until it fails or is ended.
+int Repeatedly(int (*run)(const Given&, Session*), const Given& given, Session* session) {
+  while (true) {
+    const int code = run(given, session);
+    if (code != kDone || given.Number("interval") == 0) return code;
+    std::this_thread::sleep_for(std::chrono::seconds(given.Number("interval")));
+  }
+}
+
 std::vector<Option> CleaningPlace() {  // the original's long name differs here
   return {{"-b,--brokerAddr", "only at this address", ""},
           {"-c,--cluster,--clusterName", "in this cluster (without -c and -b: in every one)", ""}};
@@ -166,17 +177,22 @@ std::vector<Option> CleaningPlace() {  // the original's long name differs here
 }  // namespace
 
 std::vector<Verb> ClusterVerbs() {
+  const Option interval = {"-i,--interval", "again every so many seconds; 0: once", "0", kCount};
   return {
       {"clusterList",
        "list clusters, their groups and peers",
        "",
        {{"-c,--clusterName", "only this cluster", ""},
-        {"-m,--moreStats", "messages in and out, yesterday and today", "", kSwitch}},
-       ClusterList},
+        {"-m,--moreStats", "messages in and out, yesterday and today", "", kSwitch},
+        interval},
+       [](const Given& given, Session* session) {
+         return Repeatedly(ClusterList, given, session);
+       }},
       {"brokerStatus", "show what a broker says of itself", "-b 127.0.0.1:10911", WithPlace({}),
        BrokerStatus},
       {"haStatus", "show how far each peer's copy of the log is", "-b 127.0.0.1:10911",
-       WithPlace({}), HaStatus},
+       WithPlace({interval}),
+       [](const Given& given, Session* session) { return Repeatedly(HaStatus, given, session); }},
       {"cleanExpiredCQ", "have consume queues without messages cleaned", "-b 127.0.0.1:10911",
        CleaningPlace(),
        [](const Given& given, Session* session) {

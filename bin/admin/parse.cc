@@ -142,11 +142,16 @@ std::string MaybeMeant(const std::vector<Verb>& verbs, const std::string& word) 
 
 Asked Parse(const std::vector<Verb>& verbs, const std::vector<std::string>& words) {
   std::vector<std::string> line = words;
+  // "help VERB" as in the original.
+  if (!line.empty() && line[0] == "help") {
+    line.erase(line.begin());
+    line.emplace_back("--help");
+  }
   const auto is_family_or_verb = [&line](const Verb& verb) {
     const std::string_view name = verb.name;
     return name.substr(0, name.find(' ')) == line[0];
   };
-  if (!line.empty() && line[0] != "help" && !line[0].starts_with('-') &&
+  if (!line.empty() && !line[0].starts_with('-') &&
       std::none_of(verbs.begin(), verbs.end(), is_family_or_verb)) {
     Asked asked;
     asked.code =
@@ -160,11 +165,6 @@ Asked Parse(const std::vector<Verb>& verbs, const std::vector<std::string>& word
         Status::InvalidArgument("a verb is missing, as in mqadmin clusterList; mqadmin help lists "
                                 "them"));
     return asked;
-  }
-  // "help VERB" as in the original.
-  if (!line.empty() && line[0] == "help") {
-    line.erase(line.begin());
-    line.emplace_back("--help");
   }
   return CommandLine(verbs).Parse(std::move(line));
 }

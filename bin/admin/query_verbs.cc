@@ -216,6 +216,7 @@ std::vector<Verb> QueryVerbs() {
                         ""};
   const Option client = {"-d,--clientId", "with -g: the client", ""};
   const Option cluster = {"-c,--cluster", "taken, without effect", ""};
+  const Option format = {"-f,--bodyFormat", "taken, without effect: bodies stand as they are", ""};
   const Option begin = {"-b,--beginTimestamp", "stored not before, milliseconds", "0", kCount};
   const Option end = {"-e,--endTimestamp", "stored not after, milliseconds; 0: any", "0", kCount};
   return {
@@ -226,7 +227,9 @@ std::vector<Verb> QueryVerbs() {
         {"-t,--topic", "topic", ""},
         group,
         client,
-        cluster},
+        cluster,
+        format,
+        {"-u,--unitName", "taken, without effect", ""}},
        ById},
       {"queryMsgByKey",
        "list the newest messages with a key",
@@ -254,7 +257,8 @@ std::vector<Verb> QueryVerbs() {
        {topic,
         {"-b,--brokerName", "broker name"},
         {"-i,--queueId", "queue id", nullptr, kCount},
-        {"-o,--offset", "queue offset", nullptr, kCount}},
+        {"-o,--offset", "queue offset", nullptr, kCount},
+        format},
        ByOffset},
       {"queryMsgTraceById",
        "show who sent and consumed a message, and when",

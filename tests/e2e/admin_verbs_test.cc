@@ -197,6 +197,7 @@ TEST_F(AdminVerbs, ExitCodesTellTheTruth) {
            {1, {"updateOrderConf", "-m", "get", "-t", "Nowhere"}, "Nowhere"},
            // Wrong use.
            {2, {"noVerb"}, "noVerb"},
+           {2, {"help", "noVerb"}, "noVerb"},
            {2, {"topicStatus"}, "--topic"},
            {2, {"topicStatus", "-t", "Orders", "-x", "1"}, "-x"},
            {2, {"topicStatus", "-t", "Orders", "-o", "xml"}, "xml"},

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Runs the original's mqadmin against the original server and against ours, and compares what it prints.
-#   run.sh SOURCE_ROOT BUILD_DIR [VERSION...]     versions of the tools; default 5.3.3 4.9.8
-# Writes the table "mqadmin" into docs/compatibility.md. Exit 1: a difference that nothing explains; 77 (ctest:
-# skipped): Maven or its registry cannot be had.
+# Runs the original's mqadmin, and the calls of its dashboard and exporter, against the original server and against
+# ours, and compares what they print.
+#   run.sh SOURCE_ROOT BUILD_DIR [VERSION]     of the tools: 5.3.3 (default), or 4.9.8, whose servers are not in Maven:
+#                                              they are compared with those of 4.9.7
+# Exit 1: a difference that nothing explains; 77 (ctest: skipped): Maven or its registry cannot be had.
 set -euo pipefail
 root=$(cd "$1" && pwd) build=$(cd "$2" && pwd)
-shift 2
-versions=${*:-5.3.3 4.9.8}
-server=5.3.3
+version=${3:-5.3.3}
+server=$version
+[ "$version" != 4.9.8 ] || server=4.9.7
 here=$root/tests/interop/mqadmin
 target=$build/interop-mqadmin
 mkdir -p "$target/home/conf"
@@ -103,24 +104,21 @@ stop() {
   pids=""
 }
 
-status=0
-for version in $versions; do
-  if ! tools=$(classpath tools "$version"); then
-    echo "skipped: Maven cannot get rocketmq-tools $version (see $target/mvn.log)"
-    exit 77
-  fi
-  classes=$target/classes-$version
-  mkdir -p "$classes"
-  javac -nowarn -cp "$tools" -d "$classes" "$here"/src/main/java/triad/*.java
-  run="java $quiet -Xmx256m -cp $classes:$tools triad.RunVerbs"
-  for whose in theirs ours; do
-    start $whose
-    rm -rf "$target/$whose-$version"
-    # shellcheck disable=SC2086
-    (cd "$target" && timeout 900 $run "$address" "$here/verbs.txt" "$target/$whose-$version")
-    stop
-  done
+if ! tools=$(classpath tools "$version"); then
+  echo "skipped: Maven cannot get rocketmq-tools $version (see $target/mvn.log)"
+  exit 77
+fi
+classes=$target/classes-$version
+mkdir -p "$classes"
+javac -nowarn -cp "$tools" -d "$classes" "$here"/src/main/java/triad/*.java
+java="java $quiet -Xmx256m -cp $classes:$tools"
+# shellcheck disable=SC2086  # lists of options
+$java triad.VerbOptions >"$target/options-$version.txt"
+for whose in theirs ours; do
+  start $whose
+  rm -rf "$target/$whose-$version"
+  # shellcheck disable=SC2086
+  (cd "$target" && timeout 900 $java triad.RunVerbs "$address" "$here/verbs.txt" "$target/$whose-$version")
+  stop
 done
-# shellcheck disable=SC2086
-python3 "$here/compare.py" "$root" "$target" $versions || status=$?
-exit $status
+python3 "$here/compare.py" "$root" "$target" "$build/bin/triad-admin" "$version"
