@@ -1,4 +1,4 @@
-"""lint.cases: every test that tests/cases.txt names exists; cases of the broker's state have a test with their id in its name."""
+"""lint.cases: every test that tests/cases.txt names exists; cases of these areas have a test with their id in its name."""
 
 import re
 
@@ -6,8 +6,9 @@ import sources
 
 TABLE = "tests/cases.txt"
 TEST = re.compile(r"^TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\s*\)", re.M)
-NAMED = ["DLY-1", "REP-1", "REP-2", "REP-3", "REP-4", "REP-5", "NS-1", "NS-2", "NS-3", "NS-4", "NS-5", "ORD-1", "ORD-2", "ORD-3",
-         "ORD-4", "DLQ-1", "DLQ-2", "DLQ-3", "DLQ-4", "OFS-1", "OFS-2", "OFS-3", "OFS-4", "OFS-5", "OFS-6"]
+NAMED = [f"{area}-{number}" for area, last in {"CFG": 9, "NS": 5, "REP": 5, "ORD": 4, "DLQ": 4, "OFS": 6, "WIRE": 6, "DLY": 2,
+                                               "ADM": 4, "GRP": 4}.items() for number in range(1, last + 1)]
+NAMED += ["OPS-2", "OPS-3", "UPG-2"]
 LINE = re.compile(r"([A-Z]+-\d+)(?:: (.+)| - .+)")
 
 

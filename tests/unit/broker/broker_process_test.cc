@@ -16,7 +16,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-TEST(AdvertisedAddress, BridgesLoopbackAndDownInterfacesAreSkipped) {
+TEST(AdvertisedAddress, OPS_3_BridgesLoopbackAndDownInterfacesAreSkipped) {
   const ChosenAddress chosen = ChooseAddress({{"lo", "127.0.0.1", true, true},
                                               {"docker0", "172.17.0.1", true, false},
                                               {"eth9", "10.0.0.1", false, false},
@@ -103,7 +103,7 @@ TEST(Banner, TheBootLineIsTheClassicOne) {
             "n:9876");
 }
 
-TEST(ListenError, NamesThePortItsPurposeAndTheOption) {
+TEST(ListenError, OPS_2_NamesThePortItsPurposeAndTheOption) {
   BrokerConfig config;
   const auto explain = [&](const char* text) {
     return std::string(ExplainListenError(config, Status::Unavailable(text)).message());

@@ -103,7 +103,7 @@ void CheckFile(const std::filesystem::path& path, const Json& expected) {
   if (expected.Has("group")) CheckGroup(expected["group"], loaded);
 }
 
-TEST(BrokerConfigFiles, EverySpecFileIsReadAsExpected) {
+TEST(BrokerConfigFiles, GRP_3_GRP_4_EverySpecFileIsReadAsExpected) {
   std::size_t files = 0;
   for (const auto& entry :
        std::filesystem::directory_iterator(std::filesystem::path(TRIAD_TEST_DATA) / "spec")) {
@@ -124,7 +124,7 @@ TEST(BrokerConfigFiles, ACorrectGroupFileLoadsWithoutAnyWarning) {
   EXPECT_EQ(Joined(loaded.warnings), "");
 }
 
-TEST(BrokerConfigFiles, TwoMembersAreLegalWithAWarning) {
+TEST(BrokerConfigFiles, GRP_2_TwoMembersAreLegalWithAWarning) {
   const auto loaded =
       LoadText(ReadAll(std::filesystem::path(TRIAD_TEST_DATA) / "spec" / "peers-even.conf"));
   EXPECT_EQ(Joined(loaded.faults), "");
@@ -179,7 +179,7 @@ TEST(BrokerConfig, OneFileServesAllPeersOfAHost) {
   EXPECT_NE(n0.store_root, n2.store_root);
 }
 
-TEST(BrokerConfig, AGivenListenPortIsKept) {
+TEST(BrokerConfig, CFG_8_AGivenListenPortIsKept) {
   const auto loaded = LoadText(std::string(kSevenKeys) + "dLedgerSelfId=n2\nlistenPort=20911\n");
   EXPECT_EQ(loaded.config.listen_port, 20911);
   EXPECT_EQ(loaded.config.ha_listen_port, 20912);
@@ -250,7 +250,7 @@ TEST(BrokerConfig, UnknownKeysAreCounted) {
   EXPECT_EQ(LoadText("brokerIp1=a\nuseEpollNativeSelector=true\nbrokerName=b\n").unknown_keys, 1u);
 }
 
-TEST(GroupMembers, RefusalsShowTheItemAndTheForm) {
+TEST(GroupMembers, GRP_1_RefusalsShowTheItemAndTheForm) {
   struct Case {
     const char* name;
     const char* text;

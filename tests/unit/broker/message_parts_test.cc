@@ -55,7 +55,7 @@ TEST(DelayTopic, ParksByLevelAndRemembersTheTarget) {
   EXPECT_EQ(FindProperty(draft.properties, "REAL_QID"), "5");
 }
 
-TEST(DelayTopic, TheLastLevelStandsForAllAboveIt) {
+TEST(DelayTopic, DLY_2_TheLastLevelStandsForAllAboveIt) {
   MessageDraft draft;
   SetProperty(&draft.properties, "DELAY", "99");
   ASSERT_TRUE(ParkIfDelayed(18, &draft));

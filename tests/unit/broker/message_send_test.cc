@@ -76,7 +76,7 @@ TEST_F(SendTest, AMessageIsStoredAsItWasSentWithTheBrokersProperties) {
   EXPECT_EQ(properties, expected);
 }
 
-TEST_F(SendTest, AMissingUniqueKeyIsMade) {
+TEST_F(SendTest, UPG_2_AMissingUniqueKeyIsMade) {
   broker_.CreateTopic("T", 1);
   remoting::SendMessageRequest header = MessageHarness::SendHeader("T");
   header.properties.clear();
@@ -87,7 +87,7 @@ TEST_F(SendTest, AMissingUniqueKeyIsMade) {
   EXPECT_EQ(second.queue_offset, 1);
 }
 
-TEST_F(SendTest, TheFirstMessageCreatesItsTopicFromTheTemplateOnce) {
+TEST_F(SendTest, WIRE_1_TheFirstMessageCreatesItsTopicFromTheTemplateOnce) {
   std::vector<MessageHarness::Answer> answers;
   for (int i = 0; i < 20; ++i) {
     remoting::SendMessageRequest header = MessageHarness::SendHeader("New");
@@ -153,7 +153,7 @@ TEST_F(SendTest, QueuesAreCheckedAndPicked) {
   ExpectRefused(MessageHarness::SendHeader("R"), "x", remoting::kNoPermission, "not writable");
 }
 
-TEST_F(SendTest, SizesAreChecked) {
+TEST_F(SendTest, WIRE_4_SizesAreChecked) {
   broker_.CreateTopic("T", 1);
   remoting::SendMessageRequest header = MessageHarness::SendHeader("T");
   ExpectRefused(header, "", remoting::kMessageIllegal, "empty");

@@ -241,7 +241,7 @@ TEST(BrokerStats, FetchesAndSendBacksAreCountedByTopicAndGroup) {
   EXPECT_EQ(stats.Find("SNDBCK_PUT_NUMS", "T@g", now)->day.sum, 1);
 }
 
-TEST_F(RelayTest, TimesOfAGroupsQueuesAreKnown) {
+TEST_F(RelayTest, ADM_4_TimesOfAGroupsQueuesAreKnown) {
   Consumer("c1");
   const auto ask = [&] {
     const Command answer =

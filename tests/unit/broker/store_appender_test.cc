@@ -398,7 +398,7 @@ TEST_F(AppenderTest, ADraftThatNoRecordCanHoldIsRefused) {
   EXPECT_EQ(Build(), BuildResult::kNothing);
 }
 
-TEST_F(AppenderTest, TooManyProposalsAreBusyUntilOneHasItsFate) {
+TEST_F(AppenderTest, WIRE_5_TooManyProposalsAreBusyUntilOneHasItsFate) {
   AppenderOptions options;
   options.max_waiting = 2;
   Make(options);

@@ -66,7 +66,7 @@ Outcome Apply(const std::string& text) {
   return outcome;
 }
 
-TEST(ConfigTable, FillsEveryTypeAndTrimsScalars) {
+TEST(ConfigTable, CFG_2_FillsEveryTypeAndTrimsScalars) {
   const Outcome o = Apply(
       "listenPort=30911 \nmaxMessageSize=+4194304\nautoCreateTopicEnable=FALSE\t\nratio= 0.75\n"
       "brokerName=  a b  \nstorePathRootDir=/x/y\nflushDiskType=ASYNC_FLUSH\n"
@@ -91,7 +91,7 @@ TEST(ConfigTable, AnAbsentKeyKeepsTheMemberInitialiser) {
   EXPECT_EQ(o.config.flush, Flush::kSync);
 }
 
-TEST(ConfigTable, ListsEveryFaultInFileOrderAndLeavesTheMembersAlone) {
+TEST(ConfigTable, CFG_4_ListsEveryFaultInFileOrderAndLeavesTheMembersAlone) {
   const Outcome o = Apply(
       "maxMessageSize=4M\nlistenPort=70000\n\nautoCreateTopicEnable=yes\nratio=1.5\n"
       "flushDiskType=SYNC\nbrokerName=bad\nfileReservedTime=\nsmall=-1\n");
@@ -120,7 +120,7 @@ TEST(ConfigTable, RefusesNumbersThatOverflowOrHaveTwoSigns) {
   }
 }
 
-TEST(ConfigTable, ExplainsACommentBehindAValue) {
+TEST(ConfigTable, CFG_3_ExplainsACommentBehindAValue) {
   const Outcome o = Apply("listenPort=30911 # main\nbrokerName=a # b\n");
   ASSERT_EQ(o.report.faults.size(), 1u);
   EXPECT_THAT(o.report.faults[0].expected, HasSubstr("a comment must stand on a line of its own"));
@@ -135,7 +135,7 @@ TEST(ConfigTable, AHashInsideATextIsNoComment) {
   EXPECT_EQ(o.config.name, "RaftNode00#1");
 }
 
-TEST(ConfigTable, WarnsOfAnUnknownKeyWithTheNearestKnownOne) {
+TEST(ConfigTable, CFG_1_WarnsOfAnUnknownKeyWithTheNearestKnownOne) {
   const Outcome o =
       Apply("listenport=1\nautoCreateTopicEnabled=false\nbrokerIp2=x\nnotARealKey=1\n");
   EXPECT_TRUE(o.report.ok());
@@ -176,7 +176,7 @@ TEST(ConfigTable, WarnsOfOverwrittenKeysWithBothLinesAndOfAByteOrderMark) {
   EXPECT_EQ(o.config.name, "b");
 }
 
-TEST(ConfigTable, RefusesAPathWithControlCharactersAndWarnsOfALostBackslash) {
+TEST(ConfigTable, CFG_5_RefusesAPathWithControlCharactersAndWarnsOfALostBackslash) {
   const Outcome bad = Apply("storePathRootDir=C:\\Users\\rmq\\new\n");
   ASSERT_EQ(bad.report.faults.size(), 1u);
   EXPECT_THAT(bad.report.faults[0].ToString(), HasSubstr("C:Users\\x0dmq\\x0aew"));

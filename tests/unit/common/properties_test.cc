@@ -31,7 +31,7 @@ std::string Load(const std::string& name) {
   return ReadFile(PosixFileSystem(), std::string(TRIAD_TEST_DATA) + "/spec/" + name).value();
 }
 
-TEST(Properties, ReadsEverySpecFileAsJavaDoes) {
+TEST(Properties, CFG_6_CFG_7_ReadsEverySpecFileAsJavaDoes) {
   int files = 0;
   for (const auto& file :
        std::filesystem::directory_iterator(std::string(TRIAD_TEST_DATA) + "/spec")) {

@@ -221,7 +221,7 @@ void CheckExchange(RawClient* client, const FrameCase& c) {
   EXPECT_EQ(client->Ask(RouteRequest("none")).code, remoting::kTopicNotExist);
 }
 
-TEST_F(NameServerTest, AnswersEveryFrameOfTheSpecAsExpectedAndHarmsNobodyElse) {
+TEST_F(NameServerTest, WIRE_3_AnswersEveryFrameOfTheSpecAsExpectedAndHarmsNobodyElse) {
   RawClient other(port());
   const std::vector<FrameCase> cases = FramesForANameServer();
   ASSERT_GE(cases.size(), 9u);

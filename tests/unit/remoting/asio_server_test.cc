@@ -94,7 +94,7 @@ TEST_F(Asio, AHeldRequestDoesNotBlockOthers) {
   EXPECT_EQ(second->remark, "held");
 }
 
-TEST_F(Asio, BadInputClosesOnlyItsSender) {
+TEST_F(Asio, WIRE_2_BadInputClosesOnlyItsSender) {
   StartServer();
   StartClient();
   ASSERT_TRUE(Echo("before").ok());
@@ -160,7 +160,7 @@ TEST_F(Asio, ReadingPausesAtTheLimitOfUnansweredRequests) {
   }
 }
 
-TEST_F(Asio, AnIdleConnectionIsClosed) {
+TEST_F(Asio, WIRE_6_AnIdleConnectionIsClosed) {
   ServerOptions options;
   options.idle_timeout = milliseconds(60);
   StartServer(options);
