@@ -166,10 +166,11 @@ public class RunVerbs {
         Message message = new Message("TopicA", "tagP", "keyP", "from the producer".getBytes(StandardCharsets.UTF_8));
         producer.send(message, (queues, sent, none) ->
             queues.stream().filter(queue -> queue.getQueueId() == 1).findFirst().get(), null);
-        // Both are known to the broker when the consumer has committed everything: it commits every 5 s.
+        // Both are known to the broker when the consumer has committed everything (every 5 s), also of its retry topic,
+        // which it sees at its next rebalance (every 20 s).
         long deadline = System.currentTimeMillis() + 60000;
         String progress = "";
-        while (!(progress.contains("TopicA") && progress.contains("Diff Total: 0"))
+        while (!(progress.contains("TopicA") && progress.contains("%RETRY%GroupA") && progress.contains("Diff Total: 0"))
             && System.currentTimeMillis() < deadline) {
             Thread.sleep(1000);
             progress = run(new String[] {"consumerProgress", "-n", VALUES.get("namesrv"), "-g", "GroupA"});
