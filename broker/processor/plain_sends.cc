@@ -2,6 +2,7 @@
 
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <optional>
@@ -150,17 +151,18 @@ bool PlainSends::Add(const remoting::ConnectionPtr& connection, std::string_view
   }
   std::string_view added = state->added_properties;
   if (send.properties.ends_with('\x02')) added.remove_prefix(1);
-  const RecordParts parts{.topic = send.topic,
-                          .queue_id = send.queue_id,
-                          .flag = send.flag,
-                          .sys_flag = send.sys_flag | facts.sys_flag,
-                          .born_time_ms = send.born_timestamp_ms,
-                          .born_host = &*state->born_host,
-                          .reconsume_times = send.reconsume_times,
-                          .prepared_transaction_offset = 0,
-                          .properties = send.properties,
-                          .more_properties = added,
-                          .body = send.body};
+  const RecordParts parts{
+      .topic = send.topic,
+      .queue_id = send.queue_id,
+      .flag = send.flag,
+      .sys_flag = send.sys_flag | facts.sys_flag,
+      .born_time_ms = send.born_timestamp_ms,
+      .born_host = &*state->born_host,
+      .reconsume_times = std::clamp(send.reconsume_times, 0, kReconsumeTimesMax),
+      .prepared_transaction_offset = 0,
+      .properties = send.properties,
+      .more_properties = added,
+      .body = send.body};
   const std::size_t properties_bytes = parts.properties.size() + parts.more_properties.size();
   if (CheckSizes(config, parts.body, properties_bytes)) return false;
 

@@ -107,9 +107,8 @@ void Appender::Submit(RecordBatch batch) {
   const std::size_t requests = pending.requests;
   Status taken = shared_->Take(&pending);
   if (!taken.ok()) {
-    AppendOutcome outcome = Failure(std::move(taken));
-    outcome.records = std::move(pending.records);
-    return pending.done(std::move(outcome));
+    Shared::Answer refusal = Shared::Refuse(std::move(pending), std::move(taken));
+    return refusal.done(std::move(refusal.outcome));
   }
   NoteSubmitted(requests);
 }
@@ -188,10 +187,16 @@ void Appender::CloseTerm() {
   Shared::Send(std::move(answers));
 }
 
+// Of one that is certainly not in the log.
+Appender::Shared::Answer Appender::Shared::Refuse(Pending pending, Status why) {
+  Answer answer{std::move(pending.done), Failure(std::move(why))};
+  if (pending.returns_records) answer.outcome.records = std::move(pending.records);
+  return answer;
+}
+
 void Appender::Shared::DropWaiting(const char* why, std::vector<Answer>* answers) {
   for (Pending& pending : waiting) {
-    answers->push_back({std::move(pending.done), Failure(Status::NotLeader(why))});
-    if (pending.returns_records) answers->back().outcome.records = std::move(pending.records);
+    answers->push_back(Refuse(std::move(pending), Status::NotLeader(why)));
   }
   waiting.clear();
   waiting_bytes = 0;
@@ -281,9 +286,8 @@ void Appender::ExpireWaiters() {
       }
       shared_->waiting_bytes -= pending.bytes();
       shared_->waiting_requests -= pending.requests;
-      answers.push_back(
-          {std::move(pending.done),
-           Failure(Status::Unavailable("its deadline passed before it was appended"))});
+      answers.push_back(Shared::Refuse(
+          std::move(pending), Status::Unavailable("its deadline passed before it was appended")));
     }
     shared_->waiting = std::move(kept);
     for (Shared::Flight& flight : shared_->flights) {

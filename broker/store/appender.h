@@ -41,7 +41,7 @@ struct AppendOutcome {
   Term term;
   std::vector<AppendedMessage> messages;  // in order
   ReplicatedState::CommandResult command;
-  std::string records;  // of a RecordBatch that was not appended, or not surely
+  std::string records;  // of a RecordBatch that is certainly not in the log
 };
 // What the messages of a proposal are known by, in a topic with a rule (dedup_table.h).
 struct DedupKeys {
@@ -71,7 +71,7 @@ struct RecordBatch {
   std::string records;  // back to back
   std::vector<Slot> slots;
   TimePoint deadline;
-  // As Proposal::done. Unless the outcome is OK it brings the records back.
+  // As Proposal::done. It brings the records back when they certainly are not in the log.
   std::function<void(AppendOutcome)> done;
 };
 

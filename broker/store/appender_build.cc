@@ -77,14 +77,14 @@ dledger::BuildResult Appender::Shared::Pick(const dledger::BuildContext& context
     const Pending& next = waiting.front();
     if (next.deadline <= now) {
       refused->push_back(
-          {pop().done, Failure(Status::Unavailable("its deadline passed before it was appended"))});
+          Refuse(pop(), Status::Unavailable("its deadline passed before it was appended")));
       continue;
     }
     if (!picked->empty() && (next.exclusive || picked->front().exclusive)) break;
     // Behind the break: what is picked changes no topics.
     if (!deleted.empty()) {
       if (Status gone = CheckTopics(next); !gone.ok()) {
-        refused->push_back({pop().done, Failure(std::move(gone))});
+        refused->push_back(Refuse(pop(), std::move(gone)));
         continue;
       }
     }
@@ -103,9 +103,9 @@ dledger::BuildResult Appender::Shared::Pick(const dledger::BuildContext& context
     }
     if (!picked->empty()) break;
     if (!context.at_segment_start) return dledger::BuildResult::kDoesNotFit;
-    refused->push_back({pop().done, Failure(Status::InvalidArgument(
-                                        std::to_string(bytes) + " bytes exceed an entry's " +
-                                        std::to_string(context.room_bytes)))});
+    refused->push_back(
+        Refuse(pop(), Status::InvalidArgument(std::to_string(bytes) + " bytes exceed an entry's " +
+                                              std::to_string(context.room_bytes))));
   }
   for (const Pending& pending : *picked) unanswered += pending.requests;
   return picked->empty() ? dledger::BuildResult::kNothing : dledger::BuildResult::kBuilt;

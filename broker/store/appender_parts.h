@@ -110,6 +110,7 @@ struct Appender::Shared {
                            std::size_t at, std::string* payload);
   std::vector<Answer> TakeFates(LogIndex index, Term applied_term,
                                 const ReplicatedState::CommandResult& command);
+  static Answer Refuse(Pending pending, Status why);
   void DropWaiting(const char* why, std::vector<Answer>* answers);
   // Without a lock.
   static void Send(std::vector<Answer> answers) {

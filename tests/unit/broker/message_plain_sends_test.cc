@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -53,7 +55,7 @@ TEST_F(PlainSendsTest, StoresAndAnswersAsTheLongWay) {
   tags.read_queues = tags.write_queues = 4;
   tags.multi_tag = true;
   CreateTopic(tags);
-  std::vector<remoting::SendMessageRequest> headers(4, Header());
+  std::vector<remoting::SendMessageRequest> headers(6, Header());
   headers[1].properties =
       "TAGS\x01"
       "a\x02UNIQ_KEY\x01u2\x02KEYS\x01k1 k2";  // no last separator
@@ -62,6 +64,8 @@ TEST_F(PlainSendsTest, StoresAndAnswersAsTheLongWay) {
   headers[1].reconsume_times = 3;
   headers[2].topic = "Tags";
   headers[3].properties = "UNIQ_KEY\x01\xC3\xBC\x02";
+  headers[4].reconsume_times = -7;
+  headers[5].reconsume_times = std::numeric_limits<std::int32_t>::max();
   for (auto& header : headers) {
     for (const auto type : {remoting::SerializeType::kJson, remoting::SerializeType::kRocketmq}) {
       std::vector<remoting::Command> answers;
@@ -223,6 +227,32 @@ TEST_F(PlainSendsTest, WhatSurelyWasNotStoredGoesTheLongWay) {
     EXPECT_EQ(answer.code, remoting::kServiceNotAvailable);
     EXPECT_NE(answer.remark.find("nothing was done"), std::string::npos) << answer.remark;
   }
+}
+
+TEST(PlainSends, BehindItsTopicsDeletionEachOfAUnitIsJudgedAlone) {
+  MessageHarness broker([](BrokerConfig* config) { config->auto_create_topic = false; });
+  broker.CreateTopic("T", 1);
+  broker.CreateTopic("Gone", 1);
+  const auto connection = std::make_shared<RecordingConnection>(7, "10.0.0.9:50000");
+  for (const char* topic : {"T", "Gone"}) {
+    auto header = MessageHarness::SendHeader(topic);
+    header.queue_id = 0;
+    remoting::Command command = broker.SendCommand(header, "b");
+    command.opaque = topic == std::string("T") ? 1 : 2;
+    ASSERT_TRUE(broker.plain().Take(connection, FrameOf(command)));
+  }
+  StateCommand deletion;
+  deletion.delete_topics.emplace_back("Gone");
+  broker.Propose(std::move(deletion));
+  broker.plain().Flush();
+  std::map<std::int32_t, std::int32_t> codes;  // by opaque; a refusal may come first
+  for (int i = 0; i < 2; ++i) {
+    const remoting::Command answer = connection->Next();
+    codes[answer.opaque] = answer.code;
+  }
+  EXPECT_EQ(codes[1], remoting::kSuccess);
+  EXPECT_EQ(codes[2], remoting::kTopicNotExist);
+  EXPECT_EQ(broker.Messages("T", 0).size(), 1u);
 }
 
 }  // namespace
