@@ -184,7 +184,7 @@ void PullProcessor::Examine(const PullPtr& pull) {
     OnOutOfRange(pull, range);
   } else if (pull->from == range.max) {
     HoldOrAnswer(pull);
-  } else if (!Leads() && IsOrderly(*pull)) {
+  } else if (MustNotSpeak() || (!Leads() && IsOrderly(*pull))) {
     AskLeader(pull);
   } else {
     Fetch(pull, false);
@@ -357,7 +357,7 @@ void PullProcessor::HoldOrAnswer(const PullPtr& pull) {
       std::chrono::ceil<std::chrono::milliseconds>(pull->hold_until - context_.clock.MonoNow());
   if (left.count() <= 0) {
     const QueueRange range = context_.store.RangeOf(pull->queue);
-    if (pull->from > range.max && !Leads()) {
+    if (MustNotSpeak() || (pull->from > range.max && !Leads())) {
       AskLeader(pull);
       return;
     }

@@ -70,6 +70,11 @@ class PullProcessor {
   // Where the next pull had better go (slaveReadEnable): 0 = the leader.
   std::int64_t SuggestBroker(const Pull& pull, PhysicalOffset position) const;
   bool Leads() const { return context_.store.node().leader_info().ready; }
+  // Elected, but its log is not applied yet: the leader before it may have shown more.
+  bool MustNotSpeak() const {
+    const dledger::LeaderInfo info = context_.store.node().leader_info();
+    return info.role == dledger::Role::kLeader && !info.ready;
+  }
   void Answer(const Pull& pull, std::int32_t code, QueueOffset next, QueueRange range,
               std::string_view remark, std::string body, std::int64_t suggested = 0) const;
   void Fail(const Pull& pull, std::int32_t code, std::string remark) const;

@@ -44,7 +44,8 @@ MessageHarness::~MessageHarness() {
   Stop();
 }
 
-void MessageHarness::Start() {
+void MessageHarness::Start(const std::function<void()>& opened_hook,
+                           const std::function<void()>& started_hook) {
   const Clock& clock = SystemClock();
   timers_ = std::make_unique<TimerQueue>();
   client_ = remoting::CreateClient({}, {});
@@ -108,8 +109,10 @@ void MessageHarness::Start() {
     const std::lock_guard lock(mutex_);
     wired_ = true;
   }
+  if (opened_hook) opened_hook();
   const Status started = store_->Start();
   CHECK(started.ok()) << started;
+  if (started_hook) started_hook();
   {
     std::unique_lock lock(mutex_);
     CHECK(changed_.wait_for(lock, kPatience, [this] { return ready_; })) << "no leader";
@@ -147,9 +150,10 @@ void MessageHarness::Stop() {
   wired_ = false;
 }
 
-void MessageHarness::Restart() {
+void MessageHarness::Restart(const std::function<void()>& opened,
+                             const std::function<void()>& started) {
   Stop();
-  Start();
+  Start(opened, started);
 }
 
 MessageHarness::Answer MessageHarness::Ask(remoting::Command command,

@@ -84,8 +84,9 @@ class MessageHarness {
                           FileSystem& fs = PosixFileSystem());
   ~MessageHarness();
 
-  // Stops everything and starts it again on the same directory.
-  void Restart();
+  // Stops everything and starts it again on the same directory. `opened` is called before there
+  // can be a leader, `started` before it is waited for one.
+  void Restart(const std::function<void()>& opened = {}, const std::function<void()>& started = {});
 
   // As from a socket: what PlainSends takes goes its way.
   using Answer = std::future<remoting::Command>;
@@ -131,7 +132,7 @@ class MessageHarness {
   const remoting::ConnectionPtr& connection() const { return connection_; }
 
  private:
-  void Start();
+  void Start(const std::function<void()>& opened = {}, const std::function<void()>& started = {});
   void Stop();
 
   FileSystem& fs_;

@@ -4,6 +4,7 @@
 
 #include "remoting/codes.h"
 #include "tests/unit/broker/message_harness.h"
+#include "tests/unit/broker/stalling_file_system.h"
 
 namespace triad::broker {
 namespace {
@@ -67,6 +68,37 @@ class PullTest : public testing::Test {
 
   MessageHarness broker_;
 };
+
+// What it knows may be less than its predecessor showed.
+TEST(NewLeader, SpeaksOfItsQueuesOnlyWhenItsOwnEntryIsApplied) {
+  StallingFileSystem disk;
+  MessageHarness broker([](BrokerConfig* config) { config->flush = FlushDiskType::kSyncFlush; },
+                        disk);
+  broker.CreateTopic("T", 1);
+  ASSERT_EQ(broker.Send(MessageHarness::SendHeader("T"), "m").code, remoting::kSuccess);
+  MessageHarness::Answer inside;
+  MessageHarness::Answer at_end;
+  const auto is_leader = [&] {
+    return broker.store().node().leader_info().role == dledger::Role::kLeader;
+  };
+  const std::string log_file(20, '0');
+  broker.Restart([&] { disk.Hold(log_file); },
+                 [&] {
+                   EXPECT_TRUE(broker.Eventually(is_leader));
+                   const auto pull = [&](std::int64_t offset) {
+                     return broker.Ask(
+                         MessageHarness::PullCommand(MessageHarness::PullHeader("T", 0, offset)));
+                   };
+                   inside = pull(0);
+                   at_end = pull(1);
+                   for (const auto* answer : {&inside, &at_end}) {
+                     EXPECT_EQ(answer->wait_for(milliseconds(100)), std::future_status::timeout);
+                   }
+                   disk.Release();
+                 });
+  EXPECT_EQ(inside.get().code, remoting::kSuccess);
+  EXPECT_EQ(at_end.get().code, remoting::kPullNotFound);
+}
 
 TEST_F(PullTest, FoundMessagesComeInOrderAndTheNextOffsetIsBehindThem) {
   for (const char* body : {"a", "b", "c"}) Send(body);

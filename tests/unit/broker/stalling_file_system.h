@@ -16,9 +16,11 @@ namespace triad::broker {
 
 class StallingFileSystem final : public FileSystem {
  public:
-  void Hold() {
+  // Syncs of files with `part` in their names wait from now on.
+  void Hold(std::string part = {}) {
     const std::lock_guard lock(mutex_);
     held_ = true;
+    part_ = std::move(part);
   }
   void Release() {
     const std::lock_guard lock(mutex_);
@@ -29,7 +31,7 @@ class StallingFileSystem final : public FileSystem {
   Result<std::unique_ptr<File>> Open(const std::string& path, OpenFlags flags) override {
     Result<std::unique_ptr<File>> file = PosixFileSystem().Open(path, flags);
     if (!file.ok()) return file.status();
-    return std::unique_ptr<File>(std::make_unique<StallingFile>(std::move(*file), *this));
+    return std::unique_ptr<File>(std::make_unique<StallingFile>(std::move(*file), path, *this));
   }
   Status Rename(const std::string& from, const std::string& to) override {
     return PosixFileSystem().Rename(from, to);
@@ -48,8 +50,8 @@ class StallingFileSystem final : public FileSystem {
  private:
   class StallingFile final : public File {
    public:
-    StallingFile(std::unique_ptr<File> file, StallingFileSystem& owner)
-        : file_(std::move(file)), owner_(owner) {}
+    StallingFile(std::unique_ptr<File> file, std::string path, StallingFileSystem& owner)
+        : file_(std::move(file)), path_(std::move(path)), owner_(owner) {}
     Status Write(std::uint64_t offset, std::span<const std::string_view> parts) override {
       return file_->Write(offset, parts);
     }
@@ -57,11 +59,11 @@ class StallingFileSystem final : public FileSystem {
       return file_->Read(offset, buffer);
     }
     Status Sync() override {
-      owner_.Wait();
+      owner_.Wait(path_);
       return file_->Sync();
     }
     Status SyncAll() override {
-      owner_.Wait();
+      owner_.Wait(path_);
       return file_->SyncAll();
     }
     Status Truncate(std::uint64_t size_bytes) override { return file_->Truncate(size_bytes); }
@@ -70,17 +72,19 @@ class StallingFileSystem final : public FileSystem {
 
    private:
     const std::unique_ptr<File> file_;
+    const std::string path_;
     StallingFileSystem& owner_;
   };
 
-  void Wait() {
+  void Wait(const std::string& path) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !held_; });
+    changed_.wait(lock, [&] { return !held_ || path.find(part_) == std::string::npos; });
   }
 
   std::mutex mutex_;
   std::condition_variable changed_;
   bool held_ = false;
+  std::string part_;
 };
 
 }  // namespace triad::broker
