@@ -34,7 +34,10 @@ void GroupProcessor::Register(Dispatcher* dispatcher) {
   };
   for_leader(remoting::kUpdateAndCreateSubscriptionGroup, &GroupProcessor::OnUpdate);
   for_leader(remoting::kUpdateAndCreateSubscriptionGroupList, &GroupProcessor::OnUpdateList);
-  for_leader(remoting::kDeleteSubscriptionGroup, &GroupProcessor::OnDelete);
+  // Not repeated: the second time it would take the next group of that name, and its offsets.
+  dispatcher->RegisterForLeader(
+      remoting::kDeleteSubscriptionGroup, LeaderGate::For(kBudget, remoting::kServiceNotAvailable),
+      [this](RequestPtr request, Reply reply) { OnDelete(request, reply); });
   dispatcher->Register(remoting::kGetAllSubscriptionGroupConfig,
                        [this](RequestPtr request, Reply reply) { OnGetAll(request, reply); });
   dispatcher->Register(remoting::kGetSubscriptionGroupConfig,

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "broker/processor/names.h"
 #include "broker/processor/response.h"
 
 namespace triad::broker {
 namespace {
 
 constexpr std::chrono::milliseconds kLockBudget{800};
+constexpr std::size_t kClientIdBytesMax = 1024;
 
 std::string EncodeHeld(const std::string& broker_name, const std::vector<LockService::Held>& held) {
   remoting::JsonWriter writer;
@@ -37,6 +39,12 @@ Result<remoting::LockBatchRequest> Decode(const remoting::Command& command) {
   if (!body.ok()) return body;
   if (body->client_id.empty() || body->consumer_group.empty()) {
     return Status::InvalidArgument("clientId and consumerGroup are needed");
+  }
+  // They stay in the group's state.
+  TRIAD_RETURN_IF_ERROR(CheckGroupName(body->consumer_group));
+  if (body->client_id.size() > kClientIdBytesMax) {
+    return Status::InvalidArgument("clientId has " + std::to_string(body->client_id.size()) +
+                                   " bytes, the limit is " + std::to_string(kClientIdBytesMax));
   }
   return body;
 }

@@ -89,7 +89,10 @@ void TopicProcessor::Register(Dispatcher* dispatcher) {
   };
   for_leader(remoting::kUpdateAndCreateTopic, &TopicProcessor::OnUpdate);
   for_leader(remoting::kUpdateAndCreateTopicList, &TopicProcessor::OnUpdateList);
-  for_leader(remoting::kDeleteTopicInBroker, &TopicProcessor::OnDelete);
+  // Not repeated: the second time it would take the next topic of that name.
+  dispatcher->RegisterForLeader(
+      remoting::kDeleteTopicInBroker, LeaderGate::For(kBudget, remoting::kServiceNotAvailable),
+      [this](RequestPtr request, Reply reply) { OnDelete(request, reply); });
   for_leader(remoting::kGetTopicStatsInfo, &TopicProcessor::OnStats);
   for_all(remoting::kGetAllTopicConfig, &TopicProcessor::OnGetAll);
   for_all(remoting::kGetTopicConfig, &TopicProcessor::OnGet);

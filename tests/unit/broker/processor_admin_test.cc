@@ -4,10 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "broker/processor/names.h"
 #include "broker/service/peer_members.h"
 #include "remoting/bodies.h"
 #include "remoting/codes.h"
+#include "remoting/server.h"
 #include "tests/unit/broker/one_broker.h"
 
 namespace triad::broker {
@@ -201,6 +204,51 @@ TEST_F(AdminTest, ALockAnswerListsWhatTheClientHoldsWithTokens) {
   const Command denied = broker_.Ask(remoting::kLockBatchMq, {}, lock.Encode());
   EXPECT_EQ(denied.code, 0);
   EXPECT_TRUE(remoting::LockBatchResponse::Decode(denied.body).value().locked.empty());
+}
+
+// A name in a lock stays in the group's state.
+TEST_F(AdminTest, ALockWithANameThatNobodyCanHaveIsRefused) {
+  CreateTopic("T", 1);
+  const auto code = [&](const std::string& client, const std::string& group) {
+    remoting::LockBatchRequest lock;
+    lock.client_id = client;
+    lock.consumer_group = group;
+    lock.queues = {{"T", "b0", 0}};
+    return broker_.Ask(remoting::kLockBatchMq, {}, lock.Encode()).code;
+  };
+  EXPECT_EQ(code("c", std::string(249, 'g')), 1);
+  EXPECT_EQ(code("c", "g/../g"), 1);
+  EXPECT_EQ(code(std::string(1025, 'c'), "g"), 1);
+  EXPECT_TRUE(broker_.state().Locks().empty());
+  EXPECT_EQ(code(std::string(1024, 'c'), std::string(248, 'g')), 0);
+  EXPECT_EQ(broker_.state().Locks().size(), 1u);
+}
+
+// The second time it would be the next topic's, or group's.
+TEST_F(AdminTest, ADeletionThatTheLeaderMayHaveMadeIsNotRepeated) {
+  std::atomic<int> asked{0};
+  remoting::ServerOptions options;
+  options.bind_address = "127.0.0.1";
+  options.ports = {0};
+  remoting::ServerHandler handler;
+  handler.on_request = [&](const remoting::ConnectionPtr& connection, const Command&) {
+    ++asked;
+    connection->Close();
+  };
+  const auto leader = remoting::CreateServer(options, handler);
+  ASSERT_TRUE(leader->Start().ok());
+  dledger::LeaderInfo info;
+  info.term = Term(9);
+  info.leader = PeerId("n1");
+  info.leader_client_address = "127.0.0.1:" + std::to_string(leader->ports()[0]);
+  broker_.gate().OnLeaderChange(info);
+  for (const std::int32_t code :
+       {remoting::kDeleteTopicInBroker, remoting::kDeleteSubscriptionGroup}) {
+    const int before = asked;
+    EXPECT_EQ(broker_.Ask(code, {{"topic", "T"}, {"groupName", "g"}}).code, 1);
+    EXPECT_EQ(asked - before, 1);
+  }
+  leader->Stop(std::chrono::milliseconds(0));
 }
 
 TEST_F(AdminTest, WhatDoesNotExistIsNotLocked) {
