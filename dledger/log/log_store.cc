@@ -391,6 +391,7 @@ Result<std::size_t> FileLogStore::DropBefore(LogIndex keep_from) {
     if (!removed.ok() && removed.code() != StatusCode::kNotFound) return removed;
   }
   TRIAD_RETURN_IF_ERROR(fs_.SyncDir(options_.dir));
+  const std::lock_guard hold(segments_mutex_);  // Restart writes `begin` through the same file
   ReserveBegin(fs_, options_.dir);
   return count;
 }

@@ -5,60 +5,11 @@
 #include <functional>
 #include <utility>
 
+#include "tests/unit/dledger/hooked_file_system.h"
 #include "tests/unit/dledger/log_fixture.h"
 
 namespace triad::dledger {
 namespace {
-
-// A file system that calls the test before each read of a file.
-class HookedFileSystem : public FileSystem {
- public:
-  HookedFileSystem(FileSystem& fs, std::function<void()>* before_read)
-      : fs_(fs), before_read_(before_read) {}
-
-  Result<std::unique_ptr<File>> Open(const std::string& path, OpenFlags flags) override {
-    Result<std::unique_ptr<File>> file = fs_.Open(path, flags);
-    if (!file.ok()) return file.status();
-    return std::unique_ptr<File>(std::make_unique<HookedFile>(std::move(*file), before_read_));
-  }
-  Status Rename(const std::string& from, const std::string& to) override {
-    return fs_.Rename(from, to);
-  }
-  Status Remove(const std::string& path) override { return fs_.Remove(path); }
-  Status CreateDirs(const std::string& path) override { return fs_.CreateDirs(path); }
-  Status SyncDir(const std::string& path) override { return fs_.SyncDir(path); }
-  Result<std::vector<DirEntry>> List(const std::string& path) override { return fs_.List(path); }
-  Result<Space> GetSpace(const std::string& path) override { return fs_.GetSpace(path); }
-  bool Exists(const std::string& path) override { return fs_.Exists(path); }
-
- private:
-  class HookedFile : public File {
-   public:
-    HookedFile(std::unique_ptr<File> file, std::function<void()>* before_read)
-        : file_(std::move(file)), before_read_(before_read) {}
-    Status Write(std::uint64_t offset, std::span<const std::string_view> parts) override {
-      return file_->Write(offset, parts);
-    }
-    Result<std::size_t> Read(std::uint64_t offset, std::span<char> buffer) const override {
-      // Once: what it does reads too.
-      const std::function<void()> hook = std::exchange(*before_read_, nullptr);
-      if (hook) hook();
-      return file_->Read(offset, buffer);
-    }
-    Status Sync() override { return file_->Sync(); }
-    Status SyncAll() override { return file_->SyncAll(); }
-    Status Truncate(std::uint64_t size) override { return file_->Truncate(size); }
-    Result<std::uint64_t> Size() const override { return file_->Size(); }
-    Status Lock() override { return file_->Lock(); }
-
-   private:
-    const std::unique_ptr<File> file_;
-    std::function<void()>* const before_read_;
-  };
-
-  FileSystem& fs_;
-  std::function<void()>* const before_read_;
-};
 
 class LogReader : public LogStoreFixture {
  protected:
@@ -80,7 +31,12 @@ class LogReader : public LogStoreFixture {
   }
 
   std::function<void()> before_read_;
-  HookedFileSystem hooked_{fs_, &before_read_};
+  HookedFileSystem hooked_{fs_, [this](HookedFileSystem::Operation operation) {
+                             if (operation != HookedFileSystem::Operation::kRead) return;
+                             // Once: what it does reads too.
+                             const auto hook = std::exchange(before_read_, nullptr);
+                             if (hook) hook();
+                           }};
 };
 
 TEST_F(LogReader, ACutAndANewTailUnderARunningReadAreNoDamage) {

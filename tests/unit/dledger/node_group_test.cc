@@ -1,15 +1,20 @@
 // Three peers in one process, over real sockets and disks.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <future>
 #include <random>
+#include <string>
+#include <vector>
 
 #include "tests/unit/dledger/node_harness.h"
 
 namespace triad::dledger {
 namespace {
+
+using ::testing::HasSubstr;
 
 TEST(NodeGroup, ElectsOneLeaderAndReplicatesIdenticalBytes) {
   Cluster cluster(3);
@@ -187,6 +192,49 @@ TEST(NodeGroup, ATransferToAPeerThatIsDownIsRefusedAndNothingMoves) {
   })) << refused;
   EXPECT_EQ(refused.code(), StatusCode::kUnavailable);
   EXPECT_EQ(cluster.Leader(), leader);
+}
+
+// What is not committed may still be another leader's: a good entry is written over a bad one only
+// below that.
+TEST(NodeGroup, OnlyCommittedEntriesAreReplaced) {
+  Cluster cluster(2);
+  cluster.StartAll();
+  std::size_t leader = 0;
+  LogIndex open;  // in the leader's log, not committed
+  for (int i = 0; i < 10; ++i) {
+    cluster.Commit(Text(i));
+    leader = cluster.AwaitLeader();
+    cluster.Stop(1 - leader);
+    cluster.Propose(leader, "nobody else has it");
+    Node& node = cluster.node(leader);
+    ASSERT_TRUE(cluster.board().Await([&] {
+      const NodeStatus status = node.status();
+      if (status.last_index > status.commit_index) open = status.last_index;
+      return open != LogIndex(0) || !status.leader.ready;
+    }));
+    // On a slow machine it noticed that it is alone before it took the entry.
+    if (open != LogIndex(0)) break;
+    ASSERT_TRUE(cluster.Start(1 - leader).ok());
+  }
+  ASSERT_NE(open, LogIndex(0));
+  Result<std::vector<EntryRef>> read = Status::NotFound("");
+  ASSERT_TRUE(cluster.board().Await([&] {  // on its disk
+    read = cluster.node(leader).ReadRange(open - 1, open + 1, 1 << 20);
+    return read.ok() && read->size() == 2;
+  }));
+  const auto replace = [&](const EntryRef& entry) {
+    std::promise<Status> outcome;
+    cluster.node(leader).Replace(entry, [&](Status status) { outcome.set_value(status); });
+    return outcome.get_future().get();
+  };
+  const Status refused = replace(read->back());
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("not committed"));
+  const Status replaced = replace(read->front());
+  EXPECT_TRUE(replaced.ok()) << replaced;
+  ASSERT_TRUE(cluster.Start(1 - leader).ok());
+  cluster.Commit("now it is, or another one is in its place");
+  EXPECT_TRUE(cluster.AwaitIdentical(0, 1));
 }
 
 TEST(NodeGroup, StatusTellsWhoWasHeardAndHowTheDiskDoes) {
