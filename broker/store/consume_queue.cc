@@ -2,17 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
-
-#include "common/byte_order.h"
-#include "common/crc32c.h"
 
 namespace triad::broker {
 namespace {
 
 constexpr std::size_t kNameDigits = 20;
 constexpr std::size_t kIdleRingUnits = 64;
-constexpr std::size_t kCrcAt = kUnitBytes - 4;
 constexpr std::int64_t kPeekUnits = 4096;
 
 std::int64_t FileEnd(std::int64_t unit) {
@@ -21,37 +16,6 @@ std::int64_t FileEnd(std::int64_t unit) {
 
 std::uint64_t ByteOf(std::int64_t units) {
   return static_cast<std::uint64_t>(units) * kUnitBytes;
-}
-
-bool IsUnit(const QueueUnit& unit) {
-  return unit.position.value() >= 0 && unit.size_bytes > 0;
-}
-
-// Also of the offset, which is not in the unit: one that stands elsewhere is none.
-std::uint32_t CrcOf(std::int64_t offset, std::string_view content) {
-  char bound[kUnitBytes + 4];
-  std::memcpy(bound, content.data(), kCrcAt);
-  StoreBe64(bound + kCrcAt, static_cast<std::uint64_t>(offset));
-  return Crc32c(std::string_view(bound, sizeof(bound)));
-}
-
-std::optional<QueueUnit> DecodeUnit(std::int64_t offset, std::string_view bytes) {
-  if (LoadBe32(bytes.data() + kCrcAt) != CrcOf(offset, bytes.substr(0, kCrcAt))) {
-    return std::nullopt;
-  }
-  QueueUnit unit;
-  unit.position = PhysicalOffset{static_cast<std::int64_t>(LoadBe64(bytes.data()))};
-  unit.size_bytes = static_cast<std::int32_t>(LoadBe32(bytes.data() + 8));
-  unit.tag_code = static_cast<std::int64_t>(LoadBe64(bytes.data() + 12));
-  return IsUnit(unit) ? std::optional(unit) : std::nullopt;
-}
-
-void EncodeUnit(std::int64_t offset, const QueueUnit& unit, std::string* out) {
-  const std::size_t at = out->size();
-  AppendBe64(out, static_cast<std::uint64_t>(unit.position.value()));
-  AppendBe32(out, static_cast<std::uint32_t>(unit.size_bytes));
-  AppendBe64(out, static_cast<std::uint64_t>(unit.tag_code));
-  AppendBe32(out, CrcOf(offset, std::string_view(*out).substr(at)));
 }
 
 // The first unit of a file with this name; nullopt when it is no unit file.
@@ -112,6 +76,28 @@ Status ConsumeQueue::Recover(PhysicalOffset checkpoint) {
     if (files_[i + 1] != next)
       files_.insert(files_.begin() + static_cast<std::ptrdiff_t>(i + 1), next);
   }
+  front_unsure_ = !files_.empty() && files_.front() > 0 && files_.front() % kUnitsPerFile == 0;
+  return Status::Ok();
+}
+
+// Only a file that continues another one begins at such a unit. Retention drops the one in front
+// when the log begins behind its end; when it does not, somebody else removed it, or the log begins
+// exactly at this unit (then a search in the log finds nothing, and the hole is closed).
+Status ConsumeQueue::CheckFront(PhysicalOffset begin) {
+  if (!std::exchange(front_unsure_, false)) return Status::Ok();
+  const std::int64_t first = files_.front();
+  const Result<std::vector<QueueUnit>> unit = Read(QueueOffset{first}, 1);
+  if (unit.ok() && !unit->empty() && unit->front().position < begin) return Status::Ok();
+  if (unit.status().code() == StatusCode::kIoError) return unit.status();
+  if (unit.status().code() == StatusCode::kCorruption) {
+    TRIAD_RETURN_IF_ERROR(OpenHole(QueueOffset{first}));
+  }
+  LOG(WARNING) << "consume queue: " << dir_ << " begins with unit " << first
+               << ", but the log holds older messages; what is missing is rebuilt from the log";
+  min_position_.reset();
+  const std::lock_guard hold(mutex_);
+  if (!has_inner_hole()) hole_end_ = first;
+  min_ = hole_begin_ = 0;
   return Status::Ok();
 }
 
@@ -253,6 +239,7 @@ Result<std::int64_t> ConsumeQueue::FirstAtOrBehind(PhysicalOffset begin) {
 }
 
 Status ConsumeQueue::SetLogBegin(PhysicalOffset begin) {
+  TRIAD_RETURN_IF_ERROR(CheckFront(begin));
   if (min_position_ && *min_position_ >= begin) return Status::Ok();
   const Result<std::int64_t> first = FirstAtOrBehind(begin);
   if (!first.ok()) return first.status();

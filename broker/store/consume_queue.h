@@ -21,10 +21,10 @@
 #include <vector>
 
 #include "broker/store/consume_queue_store.h"
+#include "broker/store/queue_unit_codec.h"
 
 namespace triad::broker {
 
-inline constexpr std::size_t kUnitBytes = 24;
 inline constexpr std::int64_t kUnitsPerFile = 300000;
 inline constexpr std::size_t kRingUnitsMin = 16;
 inline constexpr std::size_t kRingUnitsMax = 2048;
@@ -60,7 +60,8 @@ class ConsumeQueue {
   Status WriteOut(Unsynced* unsynced);
   // An empty queue continues at `offset`: an empty file of that name says so.
   Status StartEmpty(QueueOffset offset, Unsynced* unsynced);
-  // Errors: kUnavailable: a hole is in the way.
+  // Notices at its first call when files in front of the others are gone that retention did not
+  // drop. Errors: kUnavailable: a hole is in the way.
   Status SetLogBegin(PhysicalOffset begin);
   // The ring is full and cannot be written (no room on the disk): its oldest unit becomes a hole.
   void LoseOldest();
@@ -101,6 +102,7 @@ class ConsumeQueue {
   // As stands in the files, from the one that holds `from`; empty behind the last one.
   Result<MaybeUnits> Peek(std::int64_t from, std::size_t count) const;
   Result<std::int64_t> KeptEnd(std::int64_t first_unit, PhysicalOffset checkpoint) const;
+  Status CheckFront(PhysicalOffset begin);
   Status ForgetFront(std::int64_t new_min);
   Status BeginAt(std::int64_t first);
   Status WriteUnits(std::int64_t from, std::span<const QueueUnit> units, Unsynced* unsynced);
@@ -120,6 +122,7 @@ class ConsumeQueue {
   const std::string dir_;
   RingBudget* const budget_;
   bool appended_ = false;                       // apply thread: since the last ShrinkWhenIdle
+  bool front_unsure_ = false;                   // apply thread: a file in front of all may be lost
   std::optional<PhysicalOffset> min_position_;  // apply thread: of the unit at min_, if known
 
   mutable std::mutex mutex_;  // for all below; the apply thread alone changes them

@@ -64,7 +64,6 @@ Status LogMessageStore::OpenFromLog() {
   }
   TRIAD_RETURN_IF_ERROR(opened);
   keys_begin_ = node_->begin_position();
-  TRIAD_RETURN_IF_ERROR(queues_->SetLogBegin(keys_begin_));
   TRIAD_RETURN_IF_ERROR(keys_->SetLogBegin(keys_begin_));
   return CheckUnapplied();
 }
@@ -148,7 +147,8 @@ Status LogMessageStore::OpenQueues(QueueCheckpoint checkpoint) {
   replays_whole_ = dispatched_ + 1 <= node_->status().first_index;
   TRIAD_RETURN_IF_ERROR(
       ReplayDerived(std::min(state_->applied_index(), node_->status().last_index) + 1));
-  return CompleteQueues();
+  TRIAD_RETURN_IF_ERROR(CompleteQueues());
+  return queues_->SetLogBegin(node_->begin_position());
 }
 
 Result<std::vector<dledger::EntryRef>> LogMessageStore::ReadLog(LogIndex from, LogIndex behind) {

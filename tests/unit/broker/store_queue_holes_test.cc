@@ -30,6 +30,74 @@ TEST_F(ConsumeQueueTest, AFileMissingInTheMiddleIsAHoleThatTheLogFills) {
   ExpectReads(q_, kUnitsPerFile - 1, end);
 }
 
+TEST_F(ConsumeQueueTest, AFirstFileThatSomebodyRemovedIsAHoleThatTheLogFills) {
+  const std::int64_t end = kUnitsPerFile + 5;
+  Fill(q_, 0, end);
+  ASSERT_TRUE(store_->SyncAll().ok());
+  store_.reset();
+  stdfs::remove(FilePath("T", 0, kFirstFile));
+  Open(LogPosition(end));
+  ASSERT_TRUE(store_->SetLogBegin(LogPosition(0)).ok());
+  EXPECT_EQ(store_->queues_with_holes(), 1u) << "nobody had to ask for it";
+  ExpectReads(q_, kUnitsPerFile, end);
+  ExpectHole(0, kUnitsPerFile, "missing");
+  ExpectRange(q_, 0, end);
+  FillHoles();
+  ExpectReads(q_, 0, end);
+  ASSERT_TRUE(store_->SyncAll().ok());
+  Open(LogPosition(end));
+  ASSERT_TRUE(store_->SetLogBegin(LogPosition(0)).ok());
+  EXPECT_EQ(store_->queues_with_holes(), 0u);
+  ExpectReads(q_, 0, end);
+}
+
+TEST_F(ConsumeQueueTest, ARemovedFirstFileMovesTheMinimumToWhatTheLogStillHolds) {
+  const std::int64_t end = 2 * kUnitsPerFile + 5;
+  Fill(q_, 0, end);
+  ASSERT_TRUE(store_->SyncAll().ok());
+  store_.reset();
+  stdfs::remove(FilePath("T", 0, kFirstFile));
+  const std::string second = FilePath("T", 0, kSecondFile);
+  {
+    const auto file = PosixFileSystem().Open(second, {}).value();  // its first unit rots as well
+    ASSERT_TRUE(file->Write(0, std::string(kUnitBytes, '\0')).ok());
+  }
+  const std::int64_t kept = kUnitsPerFile - 2;  // the first message in the log
+  Open(LogPosition(end));
+  ASSERT_TRUE(store_->SetLogBegin(LogPosition(kept)).ok());
+  ExpectHole(0, kUnitsPerFile + 1, "missing and rotten");
+  const std::vector<QueueUnit> units = {LogUnit(kept), LogUnit(kept + 1), LogUnit(kept + 2)};
+  ASSERT_TRUE(store_->Feed(q_, QueueOffset{kept}, units).ok());
+  EXPECT_FALSE(store_->FindHole()->has_value());
+  ExpectRange(q_, kept, end);
+  ExpectReads(q_, kept, end);
+}
+
+TEST_F(ConsumeQueueTest, AFileThatRetentionDroppedIsNoHole) {
+  const std::int64_t end = kUnitsPerFile + 5;
+  Fill(q_, 0, end);
+  ASSERT_TRUE(store_->SyncAll().ok());
+  ASSERT_TRUE(store_->SetLogBegin(LogPosition(kUnitsPerFile + 2)).ok());
+  ASSERT_FALSE(stdfs::exists(FilePath("T", 0, kFirstFile)));
+  Open(LogPosition(end));
+  ASSERT_TRUE(store_->SetLogBegin(LogPosition(kUnitsPerFile + 2)).ok());
+  EXPECT_EQ(store_->queues_with_holes(), 0u);
+  ExpectRange(q_, kUnitsPerFile + 2, end);
+}
+
+TEST_F(ConsumeQueueTest, ALogThatBeginsExactlyWithAFileClosesTheHoleInFrontOfIt) {
+  const std::int64_t end = kUnitsPerFile + 5;
+  Fill(q_, 0, end);
+  ASSERT_TRUE(store_->SyncAll().ok());
+  ASSERT_TRUE(store_->SetLogBegin(LogPosition(kUnitsPerFile)).ok());
+  Open(LogPosition(end));
+  ASSERT_TRUE(store_->SetLogBegin(LogPosition(kUnitsPerFile)).ok());
+  ExpectHole(0, kUnitsPerFile, "it cannot know");
+  ASSERT_TRUE(store_->CloseHole(q_).ok());  // as the repair does that found nothing in the log
+  ExpectRange(q_, kUnitsPerFile, end);
+  ExpectReads(q_, kUnitsPerFile, end);
+}
+
 TEST_F(ConsumeQueueTest, NoFlippedBitOfAUnitIsEverServed) {
   Fill(q_, 0, 10);
   ASSERT_TRUE(store_->SyncAll().ok());
