@@ -1,8 +1,10 @@
 // The driver of a fuzz target where libFuzzer is not: replays files, then tries random changes of
 // them.
 //
-//   fuzz_x [--runs N] [--seed S] FILE_OR_FOLDER...
+//   fuzz_x [--runs N] [--seconds T] [--seed S] FILE_OR_FOLDER...
 //
+// At least N changes, and on until T seconds are over. Nobody watches which code they reach, as
+// libFuzzer does; they are many and cheap instead.
 // A failed CHECK ends the process; the input that caused it is written to crash-<target>.
 
 #include <algorithm>
@@ -75,14 +77,17 @@ int Main(int argc, char** argv) {
   google::InitGoogleLogging(argv[0]);
   google::InstallFailureFunction(&OnCheckFailed);
   g_name = std::filesystem::path(argv[0]).filename();
+  const auto begun_at = std::chrono::steady_clock::now();
   std::uint64_t runs = 0;
-  std::uint64_t seed =
-      static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+  std::uint64_t seconds = 0;
+  auto seed = static_cast<std::uint64_t>(begun_at.time_since_epoch().count());
   std::vector<std::string> arguments;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     if (argument == "--runs" && i + 1 < argc) {
       runs = std::strtoull(argv[++i], nullptr, 10);
+    } else if (argument == "--seconds" && i + 1 < argc) {
+      seconds = std::strtoull(argv[++i], nullptr, 10);
     } else if (argument == "--seed" && i + 1 < argc) {
       seed = std::strtoull(argv[++i], nullptr, 10);
     } else {
@@ -96,11 +101,17 @@ int Main(int argc, char** argv) {
     corpus.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
     RunOne(corpus.back());
   }
-  std::cout << g_name << ": " << corpus.size() - 1 << " inputs, " << runs
-            << " changes of them, --seed " << seed << "\n"
+  std::cout << g_name << ": " << corpus.size() - 1 << " inputs, --seed " << seed << "\n"
             << std::flush;
   g_dice = sim::Random(seed);
-  for (std::uint64_t i = 0; i < runs; ++i) RunOne(Changed(corpus[g_dice.Below(corpus.size())]));
+  const auto end = begun_at + std::chrono::seconds(seconds);
+  std::uint64_t done = 0;
+  for (; done < runs || std::chrono::steady_clock::now() < end; ++done) {
+    RunOne(Changed(corpus[g_dice.Below(corpus.size())]));
+  }
+  std::cout << done << " changes of them in "
+            << std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_at).count()
+            << " s, nothing found\n";
   return corpus.size() > 1 ? 0 : 1;
 }
 
