@@ -3,14 +3,10 @@
 #include <glog/logging.h>
 
 #include <algorithm>
-#include <atomic>
-#include <future>
-#include <map>
-#include <mutex>
-#include <set>
 #include <thread>
 #include <utility>
 
+#include "broker/broker_parts.h"
 #include "broker/process/advertised_address.h"
 #include "broker/process/banner.h"
 #include "broker/process/machine.h"
@@ -35,7 +31,6 @@
 #include "broker/processor/send_back_processor.h"
 #include "broker/processor/send_processor.h"
 #include "broker/processor/stats_processor.h"
-#include "broker/processor/system_state.h"
 #include "broker/processor/topic_processor.h"
 #include "broker/service/delay_service.h"
 #include "broker/service/dynamic_config.h"
@@ -49,16 +44,6 @@ namespace triad::broker {
 namespace {
 
 constexpr std::size_t kMembersMax = 200000;
-constexpr std::chrono::milliseconds kHousekeeping{1000};
-constexpr int kExpireEvery = 10;  // of those
-constexpr std::chrono::milliseconds kSystemStateBudget{5000};
-constexpr std::chrono::milliseconds kReleaseBudget{2500};
-constexpr std::chrono::milliseconds kTransferTimeout{3000};
-constexpr std::chrono::milliseconds kUnregisterTimeout{1000};
-constexpr std::chrono::milliseconds kServerGrace{1000};
-constexpr std::chrono::milliseconds kLeavePoll{50};
-// Without a leader for so long there is nothing to forward to.
-constexpr std::chrono::milliseconds kLeaderlessMax{2000};
 
 std::size_t ConnectionThreads(const BrokerConfig& config) {
   if (config.connection_threads > 0) return static_cast<std::size_t>(config.connection_threads);
@@ -79,91 +64,10 @@ dledger::RetentionOptions RetentionOf(const BrokerConfig& config) {
 
 }  // namespace
 
-struct Broker::Parts {
-  Parts(BrokerConfig c, BrokerOptions o, FileSystem& f, const Clock& k)
-      : config(std::move(c)), options(std::move(o)), fs(f), clock(k) {}
+Broker::Parts::Parts(BrokerConfig c, BrokerOptions o, FileSystem& f, const Clock& k)
+    : config(std::move(c)), options(std::move(o)), fs(f), clock(k) {}
 
-  Status ChooseAddresses();
-  Status OpenStore();
-  void MakeServices();
-  void MakeProcessors();
-  Status Listen();
-  void Housekeep();
-  void WarnOfEvictedKeys();
-
-  void OnLeaderChange(const dledger::LeaderInfo& info);
-  void ProposeSystemState();
-  void OpenDeadLetters();
-  void NotifyMembers(const GroupName& group, const std::vector<Member>& members);
-  void OnRequest(const remoting::ConnectionPtr& connection, remoting::Command command);
-  void OnClosed(const remoting::ConnectionPtr& connection);
-  std::size_t ClientConnections();
-  bool HasOthers() const;
-  Status TransferOnce();
-  void HandOver();
-  void WaitForClients();
-  void Stop();
-
-  BrokerConfig config;
-  const BrokerOptions options;
-  FileSystem& fs;
-  const Clock& clock;
-  BannerFacts facts;
-  HostPort store_host;
-
-  std::unique_ptr<StoreClaim> claim;  // longer than the store
-  // In order of construction; Stop ends their threads in the opposite order of use.
-  std::unique_ptr<TimerQueue> timers;
-  std::unique_ptr<remoting::Client> client;
-  std::unique_ptr<ForwardingGate> gate;
-  std::unique_ptr<ConsumerRegistry> consumers;
-  std::unique_ptr<ProducerRegistry> producers;
-  std::unique_ptr<MessageStore> store;
-  std::unique_ptr<LeaderReads> reads;
-  std::unique_ptr<OffsetService> offsets;
-  std::unique_ptr<LockService> locks;
-  std::unique_ptr<Registration> registration;
-  std::unique_ptr<LongPolling> long_polling;
-  std::unique_ptr<DelayService> delays;
-  std::unique_ptr<DiskGuard> disk;
-  std::unique_ptr<PeerMembers> peer_members;
-  Counters counters;
-  std::unique_ptr<RuntimeInfo> info;
-  std::unique_ptr<DynamicConfig> dynamic_config;
-  LogAlarm log_alarm;
-  std::unique_ptr<ReplicationStatus> replication;
-  std::unique_ptr<LogReader> log_reader;
-  std::unique_ptr<LogRepair> log_repair;
-  std::unique_ptr<LogComparison> log_comparison;
-  std::unique_ptr<BrokerContext> context;
-  std::unique_ptr<Dispatcher> dispatcher;
-  std::unique_ptr<ClientProcessor> client_processor;
-  std::unique_ptr<DlqProcessor> dlq_processor;
-  std::unique_ptr<GroupProcessor> group_processor;
-  std::unique_ptr<InfoProcessor> info_processor;
-  std::unique_ptr<LockProcessor> lock_processor;
-  std::unique_ptr<OffsetCopyProcessor> offset_copy_processor;
-  std::unique_ptr<OffsetProcessor> offset_processor;
-  std::unique_ptr<ProgressProcessor> progress_processor;
-  std::unique_ptr<PullProcessor> pull_processor;
-  std::unique_ptr<QueryProcessor> query_processor;
-  std::unique_ptr<RelayProcessor> relay_processor;
-  std::unique_ptr<ReplyProcessor> reply_processor;
-  std::unique_ptr<ReplicationProcessor> replication_processor;
-  std::unique_ptr<SendBackProcessor> send_back_processor;
-  std::unique_ptr<SendProcessor> send_processor;
-  std::unique_ptr<PlainSends> plain_sends;
-  std::unique_ptr<StatsProcessor> stats_processor;
-  std::unique_ptr<TopicProcessor> topic_processor;
-  std::unique_ptr<remoting::Server> server;
-
-  std::atomic<bool> wired{false};  // every service exists: the store's callbacks may use them
-  int housekeepings = 0;
-  std::map<std::string, std::uint64_t> evicted_keys;  // by topic, when last told
-  std::mutex mutex;
-  std::set<std::uint64_t> peer_connections;  // those that forward to us
-  bool stopped = false;
-};
+Broker::Parts::~Parts() = default;
 
 Status Broker::Parts::ChooseAddresses() {
   if (config.broker_ip1.empty()) {
@@ -350,159 +254,6 @@ void Broker::Parts::OnClosed(const remoting::ConnectionPtr& connection) {
   long_polling->OnConnectionClosed(connection->id());
 }
 
-void Broker::Parts::NotifyMembers(const GroupName& group, const std::vector<Member>& members) {
-  const auto group_config = store->state().FindGroup(group);
-  const bool wanted = group_config ? group_config->notify_consumer_ids_changed_enable : true;
-  if (!wanted || !config.notify_consumer_ids_changed) return;
-  for (const Member& member : members) {
-    remoting::Command notice = remoting::Command::Request(remoting::kNotifyConsumerIdsChanged);
-    notice.flag |= remoting::kFlagOneway;
-    notice.serialize_type = member.connection->last_serialize_type();
-    notice.ext.Set("consumerGroup", group.value());
-    member.connection->Send(std::move(notice));
-  }
-}
-
-// Log thread: who leads has changed.
-void Broker::Parts::OnLeaderChange(const dledger::LeaderInfo& change) {
-  LOG(INFO) << (change.leader.empty() ? "nobody" : change.leader.value()) << " leads in term "
-            << change.term << (change.ready ? "; this peer serves as the leader" : "");
-  // The lock table stands before the first request of the term, and goes after the last one.
-  if (change.ready) {
-    locks->OnLeaderTerm(change.term);
-    gate->OnLeaderChange(change);
-    delays->OnLeaderTerm(change.term);
-    timers->Schedule(std::chrono::milliseconds(0), [this] { ProposeSystemState(); });
-  } else {
-    gate->OnLeaderChange(change);
-    locks->OnLeaderTerm(Term{});
-    delays->OnLeaderTerm(Term{});
-  }
-  context->resets->Clear();  // they were the old leader's
-  registration->OnLeaderChange(change);
-  timers->Schedule(std::chrono::milliseconds(0), [this] { long_polling->WakeAll(); });
-}
-
-// The first leader of a group makes its system topics; every later one adds what its own
-// configuration asks for.
-void Broker::Parts::ProposeSystemState() {
-  OpenDeadLetters();
-  Proposal proposal;
-  proposal.command = MissingSystemState(config, store->state());
-  const bool complete = proposal.command.put_topics.empty() && proposal.command.put_groups.empty();
-  if (complete) return;
-  proposal.deadline = clock.MonoNow() + kSystemStateBudget;
-  proposal.done = [](const AppendOutcome& outcome) {
-    LOG_IF(WARNING, !outcome.status.ok())
-        << "the system topics were not created: " << outcome.status
-        << "; the next leader creates them";
-  };
-  store->appender().Submit(std::move(proposal));
-}
-
-void Broker::Parts::OpenDeadLetters() {
-  Proposal proposal;
-  proposal.command = UnreadableDeadLetters(store->state());
-  if (proposal.command.empty()) return;
-  for (const TopicConfig& topic : proposal.command.put_topics) {
-    LOG(WARNING) << "dead letters of " << topic.name << " could not be read; making it readable";
-  }
-  proposal.deadline = clock.MonoNow() + kSystemStateBudget;
-  proposal.done = [](const AppendOutcome& outcome) {
-    LOG_IF(WARNING, !outcome.status.ok()) << "not done: " << outcome.status;
-  };
-  store->appender().Submit(std::move(proposal));
-}
-
-void Broker::Parts::Housekeep() {
-  disk->Refresh();
-  info->Sample();
-  context->stats->Sample(clock.MonoNow());
-  if (++housekeepings % kExpireEvery == 0) {
-    const TimePoint now = clock.MonoNow();
-    consumers->Expire(now);
-    producers->Expire(now);
-    locks->ReleaseExpired(now + kReleaseBudget);
-    WarnOfEvictedKeys();
-  }
-  timers->Schedule(kHousekeeping, [this] { Housekeep(); });
-}
-
-void Broker::Parts::WarnOfEvictedKeys() {
-  std::map<std::string, std::uint64_t> now;
-  for (const ReplicatedState::DedupUse& use : store->state().DedupUses()) {
-    now[use.topic] = use.evicted;
-    LOG_IF(WARNING, use.evicted > evicted_keys[use.topic])
-        << "topic " << use.topic << " has more than " << kDedupKeysMax
-        << " message keys within dedupWindowSec: " << use.evicted - evicted_keys[use.topic]
-        << " were forgotten early, a late retry of theirs is stored again; shorten dedupWindowSec";
-  }
-  evicted_keys = std::move(now);
-}
-
-std::size_t Broker::Parts::ClientConnections() {
-  const std::lock_guard lock(mutex);
-  const std::size_t all = server->connection_count();
-  return all - std::min(all, peer_connections.size());
-}
-
-bool Broker::Parts::HasOthers() const {
-  return store->node().status().voters.size() > 1;
-}
-
-Status Broker::Parts::TransferOnce() {
-  auto done = std::make_shared<std::promise<Status>>();
-  store->node().TransferLeadership(PeerId(), kTransferTimeout,
-                                   [done](Status status) { done->set_value(std::move(status)); });
-  auto result = done->get_future();
-  const bool answered =
-      result.wait_for(kTransferTimeout + kHousekeeping) == std::future_status::ready;
-  return answered ? result.get() : Status::TimedOut("no answer");
-}
-
-void Broker::Parts::HandOver() {
-  if (HasOthers() && store->node().leader_info().role == dledger::Role::kLeader) {
-    LOG(INFO) << "handing the leadership over";
-    // Right after an election no follower may be known to be fit yet.
-    const TimePoint deadline = clock.MonoNow() + kTransferTimeout;
-    Status status = TransferOnce();
-    while (!status.ok() && clock.MonoNow() < deadline &&
-           store->node().leader_info().role == dledger::Role::kLeader) {
-      std::this_thread::sleep_for(kLeavePoll);
-      status = TransferOnce();
-    }
-    LOG_IF(WARNING, !status.ok()) << "the leadership was not handed over: " << status;
-  }
-  registration->StepAside();
-}
-
-void Broker::Parts::WaitForClients() {
-  if (!HasOthers()) return;  // nobody to forward to
-  const TimePoint deadline = clock.MonoNow() + config.shutdown_wait;
-  TimePoint led_until = clock.MonoNow();
-  LOG(INFO) << "forwarding for " << ClientConnections() << " client connections for at most "
-            << config.shutdown_wait.count() << " s";
-  for (TimePoint now = clock.MonoNow(); now < deadline; now = clock.MonoNow()) {
-    if (ClientConnections() == 0) return;
-    if (!store->node().leader_info().leader.empty()) led_until = now;
-    if (now - led_until > kLeaderlessMax) return;
-    std::this_thread::sleep_for(kLeavePoll);
-  }
-}
-
-void Broker::Parts::Stop() {
-  if (std::exchange(stopped, true)) return;
-  if (registration) registration->Stop(kUnregisterTimeout);
-  if (gate) gate->Stop();
-  if (long_polling) long_polling->WakeAll();  // the server waits for their answers
-  if (server) server->Stop(kServerGrace);
-  if (delays) delays->Stop();
-  // Whoever may still submit ends before the store, which then answers what waits.
-  timers->Stop();
-  client->Stop();
-  if (store) store->Stop();
-}
-
 Broker::Broker(BrokerConfig config, BrokerOptions options, FileSystem& fs, const Clock& clock)
     : parts_(std::make_unique<Parts>(std::move(config), std::move(options), fs, clock)) {}
 
@@ -533,7 +284,7 @@ Status Broker::Start() {
   TRIAD_RETURN_IF_ERROR(p.store->Start());
   p.registration->Start();
   p.log_comparison->Start();
-  p.timers->Schedule(kHousekeeping, [&p] { p.Housekeep(); });
+  p.ScheduleHousekeeping();
   return Status::Ok();
 }
 

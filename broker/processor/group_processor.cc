@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "broker/processor/method_table.h"
 #include "broker/processor/names.h"
 #include "broker/processor/response.h"
 #include "broker/service/config_bodies.h"
@@ -25,29 +26,17 @@ Status CheckGroup(const GroupConfig& group) {
 }  // namespace
 
 void GroupProcessor::Register(Dispatcher* dispatcher) {
-  auto policy = LeaderGate::For(kBudget, remoting::kServiceNotAvailable);
-  policy.repeatable = true;
-  const auto for_leader = [&](std::int32_t code, auto method) {
-    dispatcher->RegisterForLeader(code, policy, [this, method](RequestPtr request, Reply reply) {
-      (this->*method)(request, reply);
-    });
-  };
-  for_leader(remoting::kUpdateAndCreateSubscriptionGroup, &GroupProcessor::OnUpdate);
-  for_leader(remoting::kUpdateAndCreateSubscriptionGroupList, &GroupProcessor::OnUpdateList);
+  const MethodTable methods(dispatcher, this, kBudget);
+  methods.ForLeader(remoting::kUpdateAndCreateSubscriptionGroup, &GroupProcessor::OnUpdate);
+  methods.ForLeader(remoting::kUpdateAndCreateSubscriptionGroupList, &GroupProcessor::OnUpdateList);
   // Not repeated: the second time it would take the next group of that name, and its offsets.
   dispatcher->RegisterForLeader(
       remoting::kDeleteSubscriptionGroup, LeaderGate::For(kBudget, remoting::kServiceNotAvailable),
       [this](RequestPtr request, Reply reply) { OnDelete(request, reply); });
-  dispatcher->Register(remoting::kGetAllSubscriptionGroupConfig,
-                       [this](RequestPtr request, Reply reply) { OnGetAll(request, reply); });
-  dispatcher->Register(remoting::kGetSubscriptionGroupConfig,
-                       [this](RequestPtr request, Reply reply) { OnGet(request, reply); });
-  dispatcher->Register(
-      remoting::kUpdateAndGetGroupForbidden,
-      [](const RequestPtr& request, const Reply& reply) { OnForbidden(request, reply); });
-  dispatcher->Register(
-      remoting::kSetMessageRequestMode,
-      [this](const RequestPtr& request, const Reply& reply) { OnRequestMode(request, reply); });
+  methods.ForAll(remoting::kGetAllSubscriptionGroupConfig, &GroupProcessor::OnGetAll);
+  methods.ForAll(remoting::kGetSubscriptionGroupConfig, &GroupProcessor::OnGet);
+  methods.ForAll(remoting::kSetMessageRequestMode, &GroupProcessor::OnRequestMode);
+  dispatcher->Register(remoting::kUpdateAndGetGroupForbidden, OnForbidden);
 }
 
 void GroupProcessor::OnUpdate(const RequestPtr& request, const Reply& reply) {

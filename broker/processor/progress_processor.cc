@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "broker/processor/method_table.h"
 #include "broker/processor/response.h"
 #include "broker/processor/store_times.h"
 #include "broker/service/long_polling.h"
@@ -23,27 +24,17 @@ remoting::ConnectionInfo Describe(const Member& member) {
 }  // namespace
 
 void ProgressProcessor::Register(Dispatcher* dispatcher) {
-  auto policy = LeaderGate::For(kBudget, remoting::kServiceNotAvailable);
-  policy.repeatable = true;
-  const auto for_leader = [&](std::int32_t code, auto method) {
-    dispatcher->RegisterForLeader(code, policy, [this, method](RequestPtr request, Reply reply) {
-      (this->*method)(request, reply);
-    });
-  };
-  const auto for_all = [&](std::int32_t code, auto method) {
-    dispatcher->Register(
-        code, [this, method](RequestPtr request, Reply reply) { (this->*method)(request, reply); });
-  };
-  for_leader(remoting::kGetConsumeStats, &ProgressProcessor::OnConsumeStats);
-  for_leader(remoting::kInvokeBrokerToResetOffset, &ProgressProcessor::OnReset);
-  for_all(remoting::kGetConsumerConnectionList, &ProgressProcessor::OnConsumerConnections);
-  for_all(remoting::kGetProducerConnectionList, &ProgressProcessor::OnProducerConnections);
-  for_all(remoting::kGetAllProducerInfo, &ProgressProcessor::OnAllProducers);
-  for_all(remoting::kQueryTopicConsumeByWho, &ProgressProcessor::OnGroupsOfTopic);
-  for_all(remoting::kQueryTopicsByConsumer, &ProgressProcessor::OnTopicsOfGroup);
-  for_all(remoting::kQuerySubscriptionByConsumer, &ProgressProcessor::OnSubscription);
-  for_all(remoting::kGetAllConsumerOffset, &ProgressProcessor::OnAllOffsets);
-  for_all(remoting::kGetAllDelayOffset, &ProgressProcessor::OnDelayOffsets);
+  const MethodTable methods(dispatcher, this, kBudget);
+  methods.ForLeader(remoting::kGetConsumeStats, &ProgressProcessor::OnConsumeStats);
+  methods.ForLeader(remoting::kInvokeBrokerToResetOffset, &ProgressProcessor::OnReset);
+  methods.ForAll(remoting::kGetConsumerConnectionList, &ProgressProcessor::OnConsumerConnections);
+  methods.ForAll(remoting::kGetProducerConnectionList, &ProgressProcessor::OnProducerConnections);
+  methods.ForAll(remoting::kGetAllProducerInfo, &ProgressProcessor::OnAllProducers);
+  methods.ForAll(remoting::kQueryTopicConsumeByWho, &ProgressProcessor::OnGroupsOfTopic);
+  methods.ForAll(remoting::kQueryTopicsByConsumer, &ProgressProcessor::OnTopicsOfGroup);
+  methods.ForAll(remoting::kQuerySubscriptionByConsumer, &ProgressProcessor::OnSubscription);
+  methods.ForAll(remoting::kGetAllConsumerOffset, &ProgressProcessor::OnAllOffsets);
+  methods.ForAll(remoting::kGetAllDelayOffset, &ProgressProcessor::OnDelayOffsets);
 }
 
 remoting::MessageQueue ProgressProcessor::Name(const TopicQueue& queue) const {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "broker/processor/method_table.h"
 #include "broker/processor/response.h"
 #include "broker/store/message.h"
 #include "remoting/codes.h"
@@ -39,22 +40,13 @@ TopicQueue QueueOf(const Header& header) {
 }  // namespace
 
 void QueryProcessor::Register(Dispatcher* dispatcher) {
-  dispatcher->Register(remoting::kViewMessageById,
-                       [this](RequestPtr request, Reply reply) { OnViewMessage(request, reply); });
-  dispatcher->Register(remoting::kQueryMessage,
-                       [this](RequestPtr request, Reply reply) { OnQueryMessage(request, reply); });
-  auto policy = LeaderGate::For(kBudget, remoting::kServiceNotAvailable);
-  policy.repeatable = true;
-  const auto for_leader = [&](std::int32_t code,
-                              void (QueryProcessor::*method)(const RequestPtr&, const Reply&)) {
-    dispatcher->RegisterForLeader(code, policy, [this, method](RequestPtr request, Reply reply) {
-      (this->*method)(request, reply);
-    });
-  };
-  for_leader(remoting::kGetMaxOffset, &QueryProcessor::OnMaxOffset);
-  for_leader(remoting::kGetMinOffset, &QueryProcessor::OnMinOffset);
-  for_leader(remoting::kSearchOffsetByTimestamp, &QueryProcessor::OnSearchOffset);
-  for_leader(remoting::kGetEarliestMsgStoreTime, &QueryProcessor::OnEarliestTime);
+  const MethodTable methods(dispatcher, this, kBudget);
+  methods.ForAll(remoting::kViewMessageById, &QueryProcessor::OnViewMessage);
+  methods.ForAll(remoting::kQueryMessage, &QueryProcessor::OnQueryMessage);
+  methods.ForLeader(remoting::kGetMaxOffset, &QueryProcessor::OnMaxOffset);
+  methods.ForLeader(remoting::kGetMinOffset, &QueryProcessor::OnMinOffset);
+  methods.ForLeader(remoting::kSearchOffsetByTimestamp, &QueryProcessor::OnSearchOffset);
+  methods.ForLeader(remoting::kGetEarliestMsgStoreTime, &QueryProcessor::OnEarliestTime);
 }
 
 void QueryProcessor::WhenConfirmed(const RequestPtr& request, const Reply& reply,

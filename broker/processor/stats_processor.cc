@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "broker/processor/method_table.h"
 #include "broker/processor/response.h"
 #include "broker/processor/store_times.h"
 #include "remoting/bodies.h"
@@ -30,22 +31,12 @@ std::optional<std::pair<std::string, std::string>> SplitKey(const std::string& k
 }  // namespace
 
 void StatsProcessor::Register(Dispatcher* dispatcher) {
-  auto policy = LeaderGate::For(kBudget, remoting::kServiceNotAvailable);
-  policy.repeatable = true;
-  const auto for_leader = [&](std::int32_t code, auto method) {
-    dispatcher->RegisterForLeader(code, policy, [this, method](RequestPtr request, Reply reply) {
-      (this->*method)(request, reply);
-    });
-  };
-  const auto for_all = [&](std::int32_t code, auto method) {
-    dispatcher->Register(
-        code, [this, method](RequestPtr request, Reply reply) { (this->*method)(request, reply); });
-  };
-  for_leader(remoting::kQueryConsumeTimeSpan, &StatsProcessor::OnTimeSpan);
-  for_leader(remoting::kGetBrokerConsumeStats, &StatsProcessor::OnBrokerConsumeStats);
-  for_all(remoting::kViewBrokerStatsData, &StatsProcessor::OnStats);
-  for_all(remoting::kQueryConsumeQueue, &StatsProcessor::OnConsumeQueue);
-  for_all(remoting::kGetBrokerHaStatus, &StatsProcessor::OnHaStatus);
+  const MethodTable methods(dispatcher, this, kBudget);
+  methods.ForLeader(remoting::kQueryConsumeTimeSpan, &StatsProcessor::OnTimeSpan);
+  methods.ForLeader(remoting::kGetBrokerConsumeStats, &StatsProcessor::OnBrokerConsumeStats);
+  methods.ForAll(remoting::kViewBrokerStatsData, &StatsProcessor::OnStats);
+  methods.ForAll(remoting::kQueryConsumeQueue, &StatsProcessor::OnConsumeQueue);
+  methods.ForAll(remoting::kGetBrokerHaStatus, &StatsProcessor::OnHaStatus);
   dispatcher->Register(remoting::kGetTimerMetrics, OnTimerMetrics);
   // What has expired goes by itself: segments, and with them and their topics consume queues.
   for (const std::int32_t code : {remoting::kCleanExpiredConsumeQueue, remoting::kCleanUnusedTopic,

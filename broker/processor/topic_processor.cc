@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "broker/processor/method_table.h"
 #include "broker/processor/names.h"
 #include "broker/processor/response.h"
 #include "broker/processor/store_times.h"
@@ -76,27 +77,17 @@ Status ApplyAttributeChanges(const std::map<std::string, std::string>& changes, 
 }
 
 void TopicProcessor::Register(Dispatcher* dispatcher) {
-  auto policy = LeaderGate::For(kBudget, remoting::kServiceNotAvailable);
-  policy.repeatable = true;
-  const auto for_leader = [&](std::int32_t code, auto method) {
-    dispatcher->RegisterForLeader(code, policy, [this, method](RequestPtr request, Reply reply) {
-      (this->*method)(request, reply);
-    });
-  };
-  const auto for_all = [&](std::int32_t code, auto method) {
-    dispatcher->Register(
-        code, [this, method](RequestPtr request, Reply reply) { (this->*method)(request, reply); });
-  };
-  for_leader(remoting::kUpdateAndCreateTopic, &TopicProcessor::OnUpdate);
-  for_leader(remoting::kUpdateAndCreateTopicList, &TopicProcessor::OnUpdateList);
+  const MethodTable methods(dispatcher, this, kBudget);
+  methods.ForLeader(remoting::kUpdateAndCreateTopic, &TopicProcessor::OnUpdate);
+  methods.ForLeader(remoting::kUpdateAndCreateTopicList, &TopicProcessor::OnUpdateList);
   // Not repeated: the second time it would take the next topic of that name.
   dispatcher->RegisterForLeader(
       remoting::kDeleteTopicInBroker, LeaderGate::For(kBudget, remoting::kServiceNotAvailable),
       [this](RequestPtr request, Reply reply) { OnDelete(request, reply); });
-  for_leader(remoting::kGetTopicStatsInfo, &TopicProcessor::OnStats);
-  for_all(remoting::kGetAllTopicConfig, &TopicProcessor::OnGetAll);
-  for_all(remoting::kGetTopicConfig, &TopicProcessor::OnGet);
-  for_all(remoting::kGetSystemTopicListFromBroker, &TopicProcessor::OnSystemList);
+  methods.ForLeader(remoting::kGetTopicStatsInfo, &TopicProcessor::OnStats);
+  methods.ForAll(remoting::kGetAllTopicConfig, &TopicProcessor::OnGetAll);
+  methods.ForAll(remoting::kGetTopicConfig, &TopicProcessor::OnGet);
+  methods.ForAll(remoting::kGetSystemTopicListFromBroker, &TopicProcessor::OnSystemList);
 }
 
 Status TopicProcessor::CheckChange(const TopicConfig& topic) const {

@@ -1,0 +1,120 @@
+// What a broker does without being asked: after a change of the leader, and every second.
+
+#include <glog/logging.h>
+
+#include <chrono>
+#include <utility>
+
+#include "broker/broker_parts.h"
+#include "broker/processor/forwarding_gate.h"
+#include "broker/processor/system_state.h"
+#include "broker/service/delay_service.h"
+#include "broker/service/long_polling.h"
+#include "broker/service/runtime_info.h"
+#include "remoting/codes.h"
+
+namespace triad::broker {
+namespace {
+
+constexpr std::chrono::milliseconds kHousekeeping{1000};
+constexpr int kExpireEvery = 10;  // of those
+constexpr std::chrono::milliseconds kSystemStateBudget{5000};
+constexpr std::chrono::milliseconds kReleaseBudget{2500};
+
+}  // namespace
+
+void Broker::Parts::NotifyMembers(const GroupName& group, const std::vector<Member>& members) {
+  const auto group_config = store->state().FindGroup(group);
+  const bool wanted = group_config ? group_config->notify_consumer_ids_changed_enable : true;
+  if (!wanted || !config.notify_consumer_ids_changed) return;
+  for (const Member& member : members) {
+    remoting::Command notice = remoting::Command::Request(remoting::kNotifyConsumerIdsChanged);
+    notice.flag |= remoting::kFlagOneway;
+    notice.serialize_type = member.connection->last_serialize_type();
+    notice.ext.Set("consumerGroup", group.value());
+    member.connection->Send(std::move(notice));
+  }
+}
+
+// Log thread: who leads has changed.
+void Broker::Parts::OnLeaderChange(const dledger::LeaderInfo& change) {
+  LOG(INFO) << (change.leader.empty() ? "nobody" : change.leader.value()) << " leads in term "
+            << change.term << (change.ready ? "; this peer serves as the leader" : "");
+  // The lock table stands before the first request of the term, and goes after the last one.
+  if (change.ready) {
+    locks->OnLeaderTerm(change.term);
+    gate->OnLeaderChange(change);
+    delays->OnLeaderTerm(change.term);
+    timers->Schedule(std::chrono::milliseconds(0), [this] { ProposeSystemState(); });
+  } else {
+    gate->OnLeaderChange(change);
+    locks->OnLeaderTerm(Term{});
+    delays->OnLeaderTerm(Term{});
+  }
+  context->resets->Clear();  // they were the old leader's
+  registration->OnLeaderChange(change);
+  timers->Schedule(std::chrono::milliseconds(0), [this] { long_polling->WakeAll(); });
+}
+
+// The first leader of a group makes its system topics; every later one adds what its own
+// configuration asks for.
+void Broker::Parts::ProposeSystemState() {
+  OpenDeadLetters();
+  Proposal proposal;
+  proposal.command = MissingSystemState(config, store->state());
+  const bool complete = proposal.command.put_topics.empty() && proposal.command.put_groups.empty();
+  if (complete) return;
+  proposal.deadline = clock.MonoNow() + kSystemStateBudget;
+  proposal.done = [](const AppendOutcome& outcome) {
+    LOG_IF(WARNING, !outcome.status.ok())
+        << "the system topics were not created: " << outcome.status
+        << "; the next leader creates them";
+  };
+  store->appender().Submit(std::move(proposal));
+}
+
+void Broker::Parts::OpenDeadLetters() {
+  Proposal proposal;
+  proposal.command = UnreadableDeadLetters(store->state());
+  if (proposal.command.empty()) return;
+  for (const TopicConfig& topic : proposal.command.put_topics) {
+    LOG(WARNING) << "dead letters of " << topic.name << " could not be read; making it readable";
+  }
+  proposal.deadline = clock.MonoNow() + kSystemStateBudget;
+  proposal.done = [](const AppendOutcome& outcome) {
+    LOG_IF(WARNING, !outcome.status.ok()) << "not done: " << outcome.status;
+  };
+  store->appender().Submit(std::move(proposal));
+}
+
+void Broker::Parts::ScheduleHousekeeping() {
+  timers->Schedule(kHousekeeping, [this] { Housekeep(); });
+}
+
+void Broker::Parts::Housekeep() {
+  disk->Refresh();
+  info->Sample();
+  context->stats->Sample(clock.MonoNow());
+  if (++housekeepings % kExpireEvery == 0) {
+    const TimePoint now = clock.MonoNow();
+    consumers->Expire(now);
+    producers->Expire(now);
+    locks->ReleaseExpired(now + kReleaseBudget);
+    WarnOfEvictedKeys();
+  }
+  ScheduleHousekeeping();
+}
+
+void Broker::Parts::WarnOfEvictedKeys() {
+  std::map<std::string, std::uint64_t> now;
+  for (const ReplicatedState::DedupUse& use : store->state().DedupUses()) {
+    now[use.topic] = use.evicted;
+    LOG_IF(WARNING, use.evicted > evicted_keys[use.topic])
+        << "topic " << use.topic << " has more than " << kDedupKeysMax
+        << " message keys within dedupWindowSec: " << use.evicted - evicted_keys[use.topic]
+        << " were forgotten early, a late retry of theirs is stored again; shorten dedupWindowSec";
+  }
+  evicted_keys = std::move(now);
+}
+
+}  // namespace triad::broker
