@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
-#include <random>
 #include <utility>
 
 #include "common/buggify.h"
@@ -139,13 +138,6 @@ Status FileLogStore::Start(RecoveredStore store) {
   recovered_.memberships = store.outline.memberships;
   recovered_.recovering = vote_.recovering;
   lost_unsynced_ = vote_.lost_unsynced;
-  if (vote_.recovering) {
-    recovered_.recovery_nonce = options_.recovery_nonce;
-    std::random_device random;
-    while (recovered_.recovery_nonce == 0) {
-      recovered_.recovery_nonce = (std::uint64_t{random()} << 32) | random();
-    }
-  }
   index_.Reset(std::move(store.outline), files_.segments);
   ReserveBegin(fs_, options_.dir);
   TRIAD_RETURN_IF_ERROR(

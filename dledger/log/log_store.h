@@ -42,7 +42,6 @@ struct LogStoreOptions {
   // every 10 ms. Sync, vote slots and cuts reach the disk all the same; a start after a reboot of
   // the machine begins recovering.
   bool sync = true;
-  std::uint64_t recovery_nonce = 0;  // 0: a random one when recovering
   // A snapshot that a crash stopped half-way: the log begins there, unless it does already.
   std::optional<StoreBase> restart_at;
 };

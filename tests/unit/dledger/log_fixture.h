@@ -77,7 +77,6 @@ class LogStoreFixture : public ::testing::Test {
     options_.segment_bytes = 4096;
     options_.prepare_bytes = 4096;
     options_.first_prepare_bytes = 1024;
-    options_.recovery_nonce = 5;
   }
 
   Result<std::unique_ptr<LogStore>> TryOpen() {
