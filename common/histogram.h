@@ -15,9 +15,9 @@ namespace triad {
 
 class Histogram {
  public:
-  void Record(std::uint64_t micros) {
-    ++buckets_[BucketOf(micros)];
-    ++count_;
+  void Record(std::uint64_t micros, std::uint64_t times = 1) {
+    buckets_[BucketOf(micros)] += times;
+    count_ += times;
     if (micros > max_) max_ = micros;
   }
   void Merge(const Histogram& other) {
@@ -27,6 +27,13 @@ class Histogram {
   }
   std::uint64_t count() const { return count_; }
   std::uint64_t max() const { return max_; }
+
+  // Recordings of at most so many us; of a few more where these share a bucket.
+  std::uint64_t CountUpTo(std::uint64_t micros) const {
+    std::uint64_t found = 0;
+    for (std::size_t i = 0; i <= BucketOf(micros); ++i) found += buckets_[i];
+    return found;
+  }
 
   // The latency in us that `fraction` (0..1) of all recordings do not exceed; 0 without any.
   std::uint64_t Percentile(double fraction) const {

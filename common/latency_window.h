@@ -26,21 +26,23 @@ class LatencyWindow {
  public:
   static constexpr std::chrono::seconds kHalf{30};
 
-  void Record(TimePoint now, std::chrono::nanoseconds took) {
+  void Record(TimePoint now, std::chrono::nanoseconds took, std::uint64_t times = 1) {
     const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(took).count();
     const std::lock_guard hold(mutex_);
     MoveTo(now);
-    current_.Record(static_cast<std::uint64_t>(std::max<std::int64_t>(micros, 0)));
+    current_.Record(static_cast<std::uint64_t>(std::max<std::int64_t>(micros, 0)), times);
+  }
+
+  Histogram Recent(TimePoint now) {
+    const std::lock_guard hold(mutex_);
+    MoveTo(now);
+    Histogram all = current_;
+    all.Merge(previous_);
+    return all;
   }
 
   LatencySummary Read(TimePoint now) {
-    Histogram all;
-    {
-      const std::lock_guard hold(mutex_);
-      MoveTo(now);
-      all = current_;
-      all.Merge(previous_);
-    }
+    const Histogram all = Recent(now);
     LatencySummary summary;
     summary.count = all.count();
     summary.p50 = std::chrono::microseconds(all.Percentile(0.5));

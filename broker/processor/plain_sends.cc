@@ -230,6 +230,8 @@ void PlainSends::AnswerStored(const Batch& batch, const AppendOutcome& outcome) 
   const auto count = static_cast<std::int64_t>(batch.items.size());
   context_.counters.put_messages.fetch_add(count, std::memory_order_relaxed);
   context_.counters.put_bytes.fetch_add(batch.body_bytes, std::memory_order_relaxed);
+  const TimePoint now = context_.clock.MonoNow();
+  context_.counters.put_times.Record(now, now - batch.arrived, batch.items.size());
   std::string frames;
   frames.reserve(batch.items.size() * kAnswerBytes);
   OffsetMessageIds ids(context_.store_host);

@@ -38,6 +38,7 @@ class PullProcessor {
     QueueOffset from;      // nothing in front of it passes the filter
     TimePoint hold_until;  // nothing new is not said before
     bool held = false;     // was parked at least once
+    TimePoint read_at;     // began to be read
     TimePoint patience;    // while its place in the queue is rebuilt; not set: did not have to wait
   };
   using PullPtr = std::shared_ptr<Pull>;

@@ -1,4 +1,5 @@
-// Counters: what a broker counts for GET_BROKER_RUNTIME_INFO (admin.md §2.9). Relaxed atomics.
+// Counters: what a broker counts for GET_BROKER_RUNTIME_INFO (admin.md §2.9). Relaxed atomics, and
+// two windows of times.
 //
 // The processors count; TpsWindows (sampled once a second) turns totals into rates.
 
@@ -12,6 +13,7 @@
 #include <string>
 
 #include "common/clock.h"
+#include "common/latency_window.h"
 
 namespace triad::broker {
 
@@ -25,6 +27,8 @@ struct Counters {
   std::atomic<std::int64_t> get_bytes{0};
   std::atomic<std::int64_t> get_found{0};  // pulls
   std::atomic<std::int64_t> get_miss{0};
+  mutable LatencyWindow put_times;  // of stored messages, from their arrival to the answer
+  mutable LatencyWindow get_times;  // of pulls that found something, without the time they waited
 };
 
 // Rates of one counter over the last 10, 60 and 600 seconds. Owner: one timer; reads anywhere.

@@ -1,6 +1,8 @@
 #include "broker/service/runtime_info.h"
 
+#include <array>
 #include <cstdio>
+#include <utility>
 
 #include "broker/service/replication_status.h"
 #include "remoting/command.h"
@@ -27,6 +29,37 @@ std::string Ratio(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.4f", value);
   return text;
+}
+
+std::string Millis(std::uint64_t micros) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f", static_cast<double>(micros) / 1000);
+  return text;
+}
+
+// How many took how long, in the ranges and the words of the original.
+std::string Distribution(const Histogram& times) {
+  using Range = std::pair<const char*, std::uint64_t>;  // name, its bound in ms
+  static constexpr std::array<Range, 12> kRanges{{{"<=0ms", 1},
+                                                  {"0~10ms", 10},
+                                                  {"10~50ms", 50},
+                                                  {"50~100ms", 100},
+                                                  {"100~200ms", 200},
+                                                  {"200~500ms", 500},
+                                                  {"500ms~1s", 1000},
+                                                  {"1~2s", 2000},
+                                                  {"2~3s", 3000},
+                                                  {"3~4s", 4000},
+                                                  {"4~5s", 5000},
+                                                  {"5~10s", 10000}}};
+  std::string text;
+  std::uint64_t counted = 0;
+  for (const auto& [name, below_ms] : kRanges) {
+    const std::uint64_t upto = times.CountUpTo(below_ms * 1000 - 1);
+    text += "[" + std::string(name) + "]:" + std::to_string(upto - counted) + " ";
+    counted = upto;
+  }
+  return text + "[10s~]:" + std::to_string(times.count() - counted) + " ";
 }
 
 }  // namespace
@@ -88,11 +121,15 @@ void RuntimeInfo::AddRates(std::map<std::string, std::string>* table) const {
   (*table)["putMessageSizeTotal"] = std::to_string(bytes);
   (*table)["putMessageAverageSize"] =
       Ratio(puts > 0 ? static_cast<double>(bytes) / static_cast<double>(puts) : 0.0);
-  for (const char* key : {"putMessageEntireTimeMax", "getMessageEntireTimeMax", "putLatency99",
-                          "putLatency999", "pageCacheLockTimeMills"}) {
-    (*table)[key] = "0";
-  }
-  (*table)["putMessageDistributeTime"] = "null";
+  (*table)["pageCacheLockTimeMills"] = "0";
+  const TimePoint now = clock_.MonoNow();
+  const Histogram put_times = counters_.put_times.Recent(now);
+  (*table)["putMessageEntireTimeMax"] = std::to_string(put_times.max() / 1000);
+  (*table)["putMessageDistributeTime"] = Distribution(put_times);
+  (*table)["putLatency99"] = Millis(put_times.Percentile(0.99));
+  (*table)["putLatency999"] = Millis(put_times.Percentile(0.999));
+  (*table)["getMessageEntireTimeMax"] =
+      std::to_string(counters_.get_times.Recent(now).max() / 1000);
   (*table)["triadPutDuplicates"] =
       std::to_string(counters_.put_duplicates.load(std::memory_order_relaxed));
   (*table)["triadRetryCopies"] =

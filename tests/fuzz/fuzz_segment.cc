@@ -32,7 +32,6 @@ dledger::LogStoreOptions Options() {
   options.segment_bytes = 1u << 16;
   options.prepare_bytes = 4096;
   options.first_prepare_bytes = 4096;
-  options.recovery_nonce = 7;
   return options;
 }
 const dledger::StoreStamp kStamp{.group = "g", .peer_id = "n0"};

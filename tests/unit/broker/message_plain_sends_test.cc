@@ -48,6 +48,17 @@ class PlainSendsTest : public testing::Test {
   MessageHarness broker_;
 };
 
+TEST_F(PlainSendsTest, BothWaysCountHowLongAMessageTook) {
+  broker_.CreateTopic("T", 4);
+  const auto counted = [this] {
+    return broker_.context().counters.put_times.Read(SystemClock().MonoNow()).count;
+  };
+  ASSERT_TRUE(Takes(Header()));
+  EXPECT_EQ(counted(), 1u);
+  ASSERT_EQ(broker_.Send(Header(), "b").code, remoting::kSuccess);
+  EXPECT_EQ(counted(), 2u);
+}
+
 TEST_F(PlainSendsTest, StoresAndAnswersAsTheLongWay) {
   broker_.CreateTopic("T", 4);
   TopicConfig tags;

@@ -107,6 +107,17 @@ TEST_F(PullTest, FoundMessagesComeInOrderAndTheNextOffsetIsBehindThem) {
   EXPECT_EQ(Bodies(response), (std::vector<std::string>{"b", "c"}));
 }
 
+TEST_F(PullTest, CountsHowLongItTookWhenSomethingWasFound) {
+  const auto counted = [this] {
+    return broker_.context().counters.get_times.Read(SystemClock().MonoNow()).count;
+  };
+  Send("a");
+  PullAt(0);
+  EXPECT_EQ(counted(), 1u);
+  PullAt(1);
+  EXPECT_EQ(counted(), 1u);
+}
+
 TEST_F(PullTest, LitePullIsServedAlike) {
   Send("a");
   auto command = MessageHarness::PullCommand(MessageHarness::PullHeader("T", 0, 0));

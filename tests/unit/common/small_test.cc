@@ -44,6 +44,17 @@ TEST(LatencyWindow, ForgetsWhatIsOlderThanAMinute) {
   EXPECT_EQ(window.Read(start + std::chrono::seconds(62)).count, 0u);
 }
 
+TEST(Histogram, CountsUpToABound) {
+  Histogram histogram;
+  histogram.Record(100, 3);
+  histogram.Record(5000, 2);
+  histogram.Record(9'000'000);
+  EXPECT_EQ(histogram.CountUpTo(99), 0u);
+  EXPECT_EQ(histogram.CountUpTo(100), 3u);
+  EXPECT_EQ(histogram.CountUpTo(999'999), 5u);
+  EXPECT_EQ(histogram.CountUpTo(10'000'000), 6u);
+}
+
 TEST(LatencyWindow, ReadsNothingOldAfterALongSilence) {
   LatencyWindow window;
   const TimePoint start{std::chrono::hours(1)};
