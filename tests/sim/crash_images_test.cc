@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "common/mutant.h"
 #include "tests/sim/log_workload.h"
 #include "tests/sim/sim_file_system.h"
 #include "tests/sim/store_workload.h"
@@ -34,6 +35,10 @@ class CrashImages : public ::testing::Test {
     FLAGS_minloglevel = google::GLOG_FATAL;
     const char* seed = std::getenv("TRIAD_SEED");
     seed_ = seed == nullptr ? 1 : std::strtoull(seed, nullptr, 10);
+#ifdef TRIAD_MUTANTS
+    const char* mutant = std::getenv("TRIAD_MUTANT");
+    active_mutant = mutant == nullptr ? 0 : std::atoi(mutant);
+#endif
     const char* share = std::getenv("TRIAD_CRASH_LONG");
     if (share != nullptr) {
       random_images_ +=

@@ -31,6 +31,6 @@ add_test(NAME sim.broker_buggified COMMAND sim_broker_mutants --schedules 300 --
 add_test(NAME sim.broker_determinism COMMAND sim_broker --determinism --schedules 200)
 add_test(NAME sim.broker_regression_seeds
   COMMAND sim_broker --seeds-file ${CMAKE_CURRENT_SOURCE_DIR}/broker_regression_seeds.txt)
-add_test(NAME sim.broker_mutants COMMAND sim_broker_mutants --all-mutants --schedules 2000)
+add_test(NAME sim.broker_mutants COMMAND sim_broker_mutants --all-mutants --schedules 6000)
 set_tests_properties(sim.broker sim.broker_buggified sim.broker_determinism sim.broker_regression_seeds
   sim.broker_mutants PROPERTIES LABELS sim TIMEOUT 900)

@@ -231,7 +231,7 @@ int RunMinimize(const Arguments& arguments, std::uint64_t base) {
 
 #ifdef TRIAD_MUTANTS
 
-constexpr std::array<std::pair<int, const char*>, 13> kMutants = {{
+constexpr std::array<std::pair<int, const char*>, 12> kMutants = {{
     {15, "a failed sync is taken for done"},
     {16, "directory not synced after a segment was made"},
     {17, "corrupted middle record cut as a torn tail"},
@@ -243,7 +243,6 @@ constexpr std::array<std::pair<int, const char*>, 13> kMutants = {{
     {24, "queue offsets not read anew by a new leader"},
     {25, "a maximum offset beyond the commit is served"},
     {26, "payload checksum skipped"},
-    {31, "a cut without its record"},
     {32, "the state is flushed without a sync"},
 }};
 
