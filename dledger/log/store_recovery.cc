@@ -71,8 +71,10 @@ Result<RecoveredStore> StoreRecovery::Run() {
   LoadCheckpoint();
   TRIAD_RETURN_IF_ERROR(Judge());
   TRIAD_RETURN_IF_ERROR(MakeDurable());
-  TRIAD_RETURN_IF_ERROR(DropSparePrepared());
+  // A mark of recovering is durable before a segment that was missing is made anew: empty, it would
+  // look as if there had never been an entry.
   TRIAD_RETURN_IF_ERROR(SaveVote());
+  TRIAD_RETURN_IF_ERROR(DropSparePrepared());
   return std::move(store_);
 }
 

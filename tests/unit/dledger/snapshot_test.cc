@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -374,6 +375,35 @@ TEST_F(SnapshotFiles, RotIsFoundBeforeAnythingIsInstalled) {
   EXPECT_EQ(OpenReadySnapshot(fs_, kLog).status().code(), StatusCode::kCorruption);
   fs_.Rot(path, kSnapshotHeadBytes + 4000, 1);
   fs_.Rot(path, 20, 1);
+  EXPECT_EQ(OpenReadySnapshot(fs_, kLog).status().code(), StatusCode::kCorruption);
+}
+
+// Between the start that looked at it and the reading of its pieces.
+TEST_F(SnapshotFiles, WhatChangesWhileItIsInstalledIsFound) {
+  const std::string bytes = Bytes(kSnapshotChunkBytes + 5000);
+  const std::string path = SnapshotDir(kLog) + "/ready";
+  const auto read_after = [&](const std::function<void()>& damage) {
+    WriteIncoming(bytes, HeadOf(bytes));
+    EXPECT_TRUE(PublishSnapshot(fs_, kLog).ok());
+    auto ready = OpenReadySnapshot(fs_, kLog);
+    EXPECT_TRUE(ready.ok() && *ready != nullptr);
+    const auto pieces = PiecesOf(std::move(*ready));
+    damage();
+    std::string piece;
+    Result<bool> more = true;
+    while (more.ok() && *more) more = pieces->Next(&piece);
+    return more.status().code();
+  };
+  const auto cut_to = [&](std::uint64_t size) {
+    auto file = fs_.Open(path, {});
+    ASSERT_TRUE(file.ok() && (*file)->Truncate(size).ok());
+  };
+  EXPECT_EQ(read_after([] {}), StatusCode::kOk);
+  EXPECT_EQ(read_after([&] { fs_.Rot(path, kSnapshotHeadBytes + 4000, 1); }),
+            StatusCode::kCorruption);
+  EXPECT_EQ(read_after([&] { cut_to(kSnapshotHeadBytes + 4000); }), StatusCode::kCorruption);
+  EXPECT_EQ(OpenReadySnapshot(fs_, kLog).status().code(), StatusCode::kCorruption);
+  cut_to(30);  // inside its head
   EXPECT_EQ(OpenReadySnapshot(fs_, kLog).status().code(), StatusCode::kCorruption);
 }
 

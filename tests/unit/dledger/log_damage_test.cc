@@ -1,0 +1,125 @@
+// Bytes whose checksums are right and which still cannot be: each is refused or scanned around, and
+// nothing of it is believed.
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "common/byte_order.h"
+#include "common/crc32c.h"
+#include "dledger/membership_codec.h"
+#include "tests/unit/dledger/hooked_file_system.h"
+#include "tests/unit/dledger/log_fixture.h"
+
+namespace triad::dledger {
+namespace {
+
+class LogDamage : public LogStoreFixture {
+ protected:
+  static EntryRef WithBadHeader(const EntryRef& entry) {
+    Entry bad = *entry;
+    bad.bytes[9] = static_cast<char>(bad.bytes[9] ^ 1);
+    return std::make_shared<const Entry>(std::move(bad));
+  }
+  static Membership Three() {
+    return {.group_id = 77, .voters = {PeerId("n0"), PeerId("n2")}, .learners = {}};
+  }
+};
+
+// Another leader's entry, whole and in its place, but not the successor of what stands before it.
+TEST_F(LogDamage, AnEntryOfAnotherChainEndsTheLogInFrontOfIt) {
+  Open();
+  Write(model_.MakeMany(3, 500));
+  ModelLog other;
+  other.term = Term(9);
+  const EntryRef foreign = other.MakeMany(3, 500)[1];
+  ASSERT_EQ(foreign->position, model_.entries[1]->position);
+  store_.reset();
+  auto file = fs_.Open(SegmentPath(0), {});
+  ASSERT_TRUE(file.ok()) << file.status();
+  const std::uint64_t at = FileOffset(foreign->position, PhysicalOffset(0));
+  ASSERT_TRUE((*file)->Write(at, foreign->bytes).ok());
+  file->reset();
+  Open();
+  EXPECT_EQ(last(), LogIndex(1));
+  EXPECT_TRUE(store_->recovered().recovering);
+}
+
+TEST_F(LogDamage, AnEntryWithoutAReadableHeaderIsNotAppended) {
+  Open();
+  Write(model_.MakeMany(2, 100));
+  const EntryRef good = model_.Make("good");
+  const EntryRef bad = WithBadHeader(good);
+  EXPECT_FALSE(store_->Append({&bad, 1}).ok());
+  Write({good});  // and nothing is broken
+  fs_.Crash(sim::CrashMode::kDropAll);
+  Open();
+  ExpectHolds(3);
+}
+
+TEST_F(LogDamage, WhatIsNoWholeEntryIsNeitherParsedNorPutInPlace) {
+  Open();
+  Write(model_.MakeMany(3, 100));
+  const EntryRef& entry = model_.entries[1];
+  EXPECT_EQ(RawLog::Parse("short").status().code(), StatusCode::kCorruption);
+  EXPECT_EQ(RawLog::Parse(entry->bytes + entry->bytes).status().code(), StatusCode::kCorruption);
+  EXPECT_FALSE(store_->raw().Replace(WithBadHeader(entry)).ok());
+  fs_.Crash(sim::CrashMode::kDropAll);
+  Open();
+  ExpectHolds(3);
+}
+
+// The disk says that it wrote, and gives back something else.
+TEST_F(LogDamage, AMendedEntryThatReadsDifferentlyIsNotMended) {
+  bool lies = false;
+  HookedFileSystem hooked(fs_, [&](HookedFileSystem::Operation operation) {
+    if (!lies || operation != HookedFileSystem::Operation::kRead) return;
+    fs_.Rot(SegmentPath(0), FileOffset(model_.entries[1]->position, PhysicalOffset(0)) + 100, 1);
+  });
+  auto opened = LogStore::Open(hooked, options_, stamp_);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  store_ = std::move(opened).value();
+  Write(model_.MakeMany(3, 300));
+  lies = true;
+  EXPECT_EQ(store_->raw().Replace(model_.entries[1]).code(), StatusCode::kIoError);
+  lies = false;
+  EXPECT_TRUE(store_->raw().Replace(model_.entries[1]).ok());
+  store_.reset();  // before its disk
+}
+
+TEST_F(LogDamage, ABeginWhoseMembershipCannotBeReadIsDamaged) {
+  BeginRecord record;
+  record.base.tail.next_index = LogIndex(5);
+  record.base.membership = Three();
+  std::string bytes = EncodeBegin(record);
+  ASSERT_TRUE(DecodeBegin(bytes).has_value());
+  const std::string membership = EncodeMembership(Three());
+  bytes.replace(bytes.find(membership), membership.size(), membership.size(), '\xff');
+  bytes.resize(bytes.size() - 4);
+  AppendBe32(&bytes, Crc32c(bytes));
+  EXPECT_FALSE(DecodeBegin(bytes).has_value());
+}
+
+TEST_F(LogDamage, ACheckpointWhoseMembershipCannotBeReadCostsAScan) {
+  Open();
+  const std::string membership = EncodeMembership(Three());
+  Write({model_.Make(membership, EntryType::kMembership)});
+  Write(model_.MakeMany(20, 500));
+  ASSERT_TRUE(store_->WriteCheckpoint().ok());
+  store_.reset();
+  const std::string path = std::string(kLogDir) + "/checkpoint";
+  std::string bytes = fs_.Bytes(path);
+  ASSERT_NE(bytes.find(membership), std::string::npos);
+  bytes.replace(bytes.find(membership), membership.size(), membership.size(), '\xff');
+  bytes.resize(bytes.size() - 4);
+  AppendBe32(&bytes, Crc32c(std::string(4, '\0') + bytes));
+  ASSERT_TRUE(WriteFileAtomically(fs_, path, bytes).ok());
+  Open();
+  ExpectHolds(21);
+  ASSERT_EQ(store_->recovered().memberships.size(), 1u);
+  EXPECT_EQ(store_->recovered().memberships[0].second, Three());
+}
+
+}  // namespace
+}  // namespace triad::dledger
