@@ -2,7 +2,7 @@
 triad_library(triad_sim_group
   SOURCES group/group_clients.cc group/group_minimize.cc group/group_nemesis.cc group/group_net.cc group/group_options.cc
           group/group_oracle.cc group/group_world.cc group/journal.cc group/life_file_system.cc
-          group/loop_node.cc group/sim_peer.cc
+          group/loop_node.cc group/sim_peer.cc seed_runs.cc shrink.cc
   DEPS triad_broker triad_sim_file_system)
 
 triad_program(sim_broker SOURCES sim_broker.cc DEPS triad_sim_group)

@@ -1,23 +1,15 @@
 #include "tests/sim/minimize.h"
 
-#include <fcntl.h>
-#include <glog/logging.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <array>
-#include <iostream>
+#include <utility>
+
+#include "tests/sim/shrink.h"
 
 namespace triad::sim {
 namespace {
 
-struct Switch {
-  const char* name;
-  void (*off)(Options*);
-};
-
 // Faults first, then clients.
-constexpr std::array<Switch, 31> kSwitches = {{
+constexpr std::array<Switch<Options>, 31> kSwitches = {{
     {"drop", [](Options* o) { o->drop = 0; }},
     {"duplicate", [](Options* o) { o->duplicate = 0; }},
     {"tail_delay", [](Options* o) { o->tail_delay = 0; }},
@@ -56,61 +48,18 @@ constexpr std::array<Switch, 31> kSwitches = {{
      }},
 }};
 
-bool FailsInAChild(const Options& options, bool (*runs_clean)(const Options&)) {
-  std::cout << std::flush;
-  const pid_t child = fork();
-  PCHECK(child >= 0);
-  if (child == 0) {
-    const int nowhere = open("/dev/null", O_WRONLY);
-    dup2(nowhere, STDOUT_FILENO);
-    dup2(nowhere, STDERR_FILENO);
-    _exit(runs_clean(options) ? 0 : 3);
-  }
-  int status = 0;
-  PCHECK(waitpid(child, &status, 0) == child);
-  return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
-}
-
 }  // namespace
 
 std::vector<std::string> SwitchNames() {
-  std::vector<std::string> names;
-  for (const Switch& one : kSwitches) names.emplace_back(one.name);
-  return names;
+  return NamesOf<Options>(kSwitches);
 }
 
 bool TurnOff(const std::string& name, Options* options) {
-  for (const Switch& one : kSwitches) {
-    if (name != one.name) continue;
-    one.off(options);
-    return true;
-  }
-  return false;
+  return TurnOffOne<Options>(kSwitches, name, options);
 }
 
 std::string Minimize(Options options, bool (*runs_clean)(const Options&)) {
-  if (!FailsInAChild(options, runs_clean)) return {};
-  std::string off;
-  for (const Switch& one : kSwitches) {
-    Options fewer = options;
-    one.off(&fewer);
-    if (ToString(fewer) == ToString(options) || !FailsInAChild(fewer, runs_clean)) continue;
-    options = fewer;
-    off += (off.empty() ? "" : ",") + std::string(one.name);
-  }
-  const Micros whole = options.fault_time;
-  for (;;) {
-    Options shorter = options;
-    shorter.fault_time /= 2;
-    if (shorter.fault_time < kMillisecond || !FailsInAChild(shorter, runs_clean)) break;
-    options = shorter;
-  }
-  std::string command = "--seed " + std::to_string(options.seed) + " --schedules 1";
-  if (!off.empty()) command += " --off " + off;
-  if (options.fault_time != whole) {
-    command += " --fault-time " + std::to_string(options.fault_time);
-  }
-  return command;
+  return Shrink<Options>(kSwitches, std::move(options), kMillisecond, runs_clean);
 }
 
 }  // namespace triad::sim

@@ -1,6 +1,5 @@
-// Turns off one fault after another while a schedule still fails: what is left is the bug's own.
-//
-// Each try runs in a child process, so that a CHECK that fires ends only the try.
+// What a schedule of sim_raft can do without, and the smallest schedule that still fails
+// (shrink.h).
 
 #pragma once
 
@@ -17,8 +16,8 @@ std::vector<std::string> SwitchNames();
 // Options without a kind of fault or work. False: no such name.
 bool TurnOff(const std::string& name, Options* options);
 
-// Runs `runs_clean` on ever smaller options. Returns the command line that repeats the failure, or
-// nothing when `options` do not fail at all.
+// Runs `runs_clean` on ever smaller options. Returns the words of the command line that
+// repeats the failure, or nothing when `options` do not fail at all.
 std::string Minimize(Options options, bool (*runs_clean)(const Options&));
 
 }  // namespace triad::sim

@@ -28,6 +28,7 @@
 #include "tests/sim/group/group_minimize.h"
 #include "tests/sim/group/group_world.h"
 #include "tests/sim/hunt.h"
+#include "tests/sim/seed_runs.h"
 
 namespace triad::sim {
 namespace {
@@ -180,42 +181,6 @@ int RunJobs(const Arguments& arguments, std::uint64_t base) {
   return clean ? 0 : 1;
 }
 
-int RunDeterminism(std::uint64_t base, std::uint64_t schedules) {
-  GroupCounts counts;
-  std::uint64_t all = 0;
-  for (std::uint64_t i = 0; i < schedules; ++i) {
-    std::uint64_t first = 0, second = 0;
-    const GroupOptions options = GroupOptionsOf(base + i);
-    if (!RunOne(options, false, &counts, &first)) return 1;
-    if (!RunOne(options, false, &counts, &second)) return 1;
-    all = SplitMix(&all) ^ first;
-    if (first == second) continue;
-    std::cout << "seed " << base + i << " gave traces " << first << " and " << second << "\n";
-    return 1;
-  }
-  std::cout << schedules << " seeds ran twice alike, trace " << all << "\n";
-  return 0;
-}
-
-int RunSeedsFile(const std::string& path, bool trace) {
-  std::ifstream in(path);
-  if (!in) {
-    std::cerr << "cannot read " << path << "\n";
-    return 2;
-  }
-  GroupCounts counts;
-  std::uint64_t ran = 0;
-  for (std::string line; std::getline(in, line);) {
-    if (line.empty() || line[0] == '#') continue;
-    std::uint64_t hash = 0;
-    const GroupOptions options = GroupOptionsOf(std::strtoull(line.c_str(), nullptr, 10));
-    if (!RunOne(options, trace, &counts, &hash)) return 1;
-    ++ran;
-  }
-  std::cout << ran << " regression seeds are clean\n";
-  return ran > 0 ? 0 : 1;
-}
-
 bool RunsClean(const GroupOptions& options) {
   GroupCounts counts;
   std::uint64_t hash = 0;
@@ -224,9 +189,12 @@ bool RunsClean(const GroupOptions& options) {
 
 int RunMinimize(const Arguments& arguments, std::uint64_t base) {
   const std::string command = Minimize(OptionsFor(arguments, base), &RunsClean);
-  std::cout << (command.empty() ? "seed " + std::to_string(base) + " does not fail" : command)
-            << "\n";
-  return command.empty() ? 1 : 0;
+  if (command.empty()) {
+    std::cout << "seed " << base << " runs clean\n";
+    return 0;
+  }
+  std::cout << "still fails: sim_broker " << command << "\n";
+  return 1;
 }
 
 #ifdef TRIAD_MUTANTS
@@ -289,8 +257,12 @@ int Main(int argc, char** argv) {
   }
 #endif
   if (arguments.minimize) return RunMinimize(arguments, base);
-  if (arguments.determinism) return RunDeterminism(base, arguments.schedules);
-  if (!arguments.seeds_file.empty()) return RunSeedsFile(arguments.seeds_file, arguments.trace);
+  GroupCounts counts;
+  const RunSeed run = [&](std::uint64_t seed, std::uint64_t* hash) {
+    return RunOne(GroupOptionsOf(seed), arguments.trace, &counts, hash);
+  };
+  if (arguments.determinism) return RunSeedsTwice(base, arguments.schedules, run);
+  if (!arguments.seeds_file.empty()) return RunSeedsFile(arguments.seeds_file, run);
   return RunJobs(arguments, base);
 }
 

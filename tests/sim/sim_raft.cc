@@ -24,6 +24,7 @@
 #include "tests/sim/explorer.h"
 #include "tests/sim/hunt.h"
 #include "tests/sim/minimize.h"
+#include "tests/sim/seed_runs.h"
 #include "tests/sim/world.h"
 
 namespace triad::sim {
@@ -118,10 +119,6 @@ bool RunOptions(const Options& options, bool trace, Counts* counts, std::uint64_
   return clean;
 }
 
-bool RunOne(std::uint64_t seed, bool trace, Counts* counts, std::uint64_t* hash) {
-  return RunOptions(OptionsOf(seed), trace, counts, hash);
-}
-
 bool RunsClean(const Options& options) {
   Counts counts;
   std::uint64_t hash = 0;
@@ -184,41 +181,6 @@ int RunExhaustive(std::uint64_t states_min) {
     is_enough = is_enough && (result.is_whole || result.states >= states_min / 2);
   }
   return is_enough ? 0 : 1;
-}
-
-int RunDeterminism(std::uint64_t base, std::uint64_t schedules) {
-  Counts counts;
-  std::uint64_t all = 0;
-  for (std::uint64_t i = 0; i < schedules; ++i) {
-    std::uint64_t first = 0, second = 0;
-    if (!RunOne(base + i, false, &counts, &first)) return 1;
-    if (!RunOne(base + i, false, &counts, &second)) return 1;
-    all = SplitMix(&all) ^ first;
-    if (first == second) continue;
-    std::cout << "seed " << base + i << " gave traces " << first << " and " << second << "\n";
-    return 1;
-  }
-  // The same on every compiler and optimisation level: compare by hand when in doubt.
-  std::cout << schedules << " seeds ran twice alike, trace " << all << "\n";
-  return 0;
-}
-
-int RunSeedsFile(const std::string& path, bool trace) {
-  std::ifstream in(path);
-  if (!in) {
-    std::cerr << "cannot read " << path << "\n";
-    return 2;
-  }
-  Counts counts;
-  std::uint64_t ran = 0;
-  for (std::string line; std::getline(in, line);) {
-    if (line.empty() || line[0] == '#') continue;
-    std::uint64_t hash = 0;
-    if (!RunOne(std::strtoull(line.c_str(), nullptr, 10), trace, &counts, &hash)) return 1;
-    ++ran;
-  }
-  std::cout << ran << " regression seeds are clean\n";
-  return ran > 0 ? 0 : 1;
 }
 
 #ifdef TRIAD_MUTANTS
@@ -288,9 +250,12 @@ int Main(int argc, char** argv) {
 #endif
   if (arguments.minimize) return RunMinimize(arguments, base);
   if (arguments.exhaustive) return RunExhaustive(arguments.states);
-  if (arguments.determinism) return RunDeterminism(base, arguments.schedules);
-  if (!arguments.seeds_file.empty()) return RunSeedsFile(arguments.seeds_file, arguments.trace);
   Counts counts;
+  const RunSeed run = [&](std::uint64_t seed, std::uint64_t* hash) {
+    return RunOptions(OptionsOf(seed), arguments.trace, &counts, hash);
+  };
+  if (arguments.determinism) return RunSeedsTwice(base, arguments.schedules, run);
+  if (!arguments.seeds_file.empty()) return RunSeedsFile(arguments.seeds_file, run);
   const auto start = std::chrono::steady_clock::now();
   const std::uint64_t failed = RunMany(arguments, base, arguments.schedules, &counts);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
