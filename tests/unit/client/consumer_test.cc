@@ -19,6 +19,11 @@ namespace {
 using remoting::Command;
 using std::chrono::milliseconds;
 
+ConcurrentResult RefuseOnce(const ReceivedMessage& message) {
+  return message.reconsume_times == 0 ? ConcurrentResult::kReconsumeLater
+                                      : ConcurrentResult::kSuccess;
+}
+
 class ConsumerTest : public testing::Test {
  protected:
   PushConsumerOptions Options(const std::string& instance = {}) {
@@ -256,11 +261,7 @@ TEST_F(ConsumerTest, SendsToTheRetryTopicWhenSendBackIsRefused) {
     }
     return answer;
   });
-  const auto consumer = Start(Options(), Listener([](const ReceivedMessage& message) {
-                                return message.reconsume_times == 0
-                                           ? ConcurrentResult::kReconsumeLater
-                                           : ConcurrentResult::kSuccess;
-                              }));
+  const auto consumer = Start(Options(), Listener(&RefuseOnce));
   ASSERT_TRUE(cluster_.Wait([&] { return bodies_.size() == 2; }));
   const std::vector<StoredMessage> retried = cluster_.Stored("%RETRY%g");
   ASSERT_EQ(retried.size(), 1u);
@@ -284,11 +285,7 @@ TEST_F(ConsumerTest, ASendBackOfUnknownOutcomeIsRepeatedAndNotCopied) {
     if (asked == 2) answer = Command::ResponseTo(request, 1, "the outcome is unknown");
     return answer;
   });
-  const auto consumer = Start(Options(), Listener([](const ReceivedMessage& message) {
-                                return message.reconsume_times == 0
-                                           ? ConcurrentResult::kReconsumeLater
-                                           : ConcurrentResult::kSuccess;
-                              }));
+  const auto consumer = Start(Options(), Listener(&RefuseOnce));
   ASSERT_TRUE(cluster_.Wait([&] {
     return cluster_.Offset("g", "T", 0) == 1 && cluster_.Offset("g", "%RETRY%g", 0) == 1;
   }));
@@ -307,11 +304,7 @@ TEST_F(ConsumerTest, ASendBackThatStaysUnknownIsNoFurtherDelivery) {
     if (++asked <= 4) answer = Command::ResponseTo(request, 1, "the outcome is unknown");
     return answer;
   });
-  const auto consumer = Start(Options(), Listener([](const ReceivedMessage& message) {
-                                return message.reconsume_times == 0
-                                           ? ConcurrentResult::kReconsumeLater
-                                           : ConcurrentResult::kSuccess;
-                              }));
+  const auto consumer = Start(Options(), Listener(&RefuseOnce));
   ASSERT_TRUE(cluster_.Wait([&] {
     return cluster_.Offset("g", "T", 0) == 1 && cluster_.Offset("g", "%RETRY%g", 0) == 1;
   }));
