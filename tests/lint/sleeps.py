@@ -22,6 +22,7 @@ def lint():
 
 
 def self_test():
+    # Examples for the lint itself: text that it must refuse, then text that it must not.
     for text in ("std::this_thread::sleep_for(100ms);", "usleep(5);", "sleep (1);", "nanosleep(&a, &b);",
                  "TEST(A, DISABLED_B) {}", "GTEST_SKIP();", "EXPECT_TRUE( true );",
                  "std::this_thread::sleep_until(t);"):
