@@ -438,7 +438,7 @@ std::int64_t LogDriver::LogTimeMs() {
   return log_clock_.Now(voters, clock_.MonoNow());
 }
 
-std::string LogDriver::NotReadyReason() const {
+std::string LogDriver::NotReadyReason(LogIndex applied) const {
   if (info_.ready) return hands_->IsDiskFull() ? kNoRoom : "";
   if (core_ == nullptr) return StartReason();
   if (core_->recovering() && info_.leader.empty()) {
@@ -448,13 +448,18 @@ std::string LogDriver::NotReadyReason() const {
   const bool is_full = hands_->IsDiskFull();
   if (is_leader()) return is_full ? kNoRoom : "new leader: applying the log";
   if (info_.leader.empty()) return is_full ? std::string("no leader; ") + kNoRoom : "no leader";
+  if (core_->last_index() < applied) {
+    return "fetching the log behind its state: it has entries up to " +
+           std::to_string(core_->last_index().value()) + ", the state is of " +
+           std::to_string(applied.value());
+  }
   return "follower of " + info_.leader.value() + (is_full ? std::string("; ") + kNoRoom : "");
 }
 
-void LogDriver::FillStatus(NodeStatus* status) const {
+void LogDriver::FillStatus(LogIndex applied, NodeStatus* status) const {
   status->leader = info_;
   status->group_id = group_id();
-  status->not_ready_reason = NotReadyReason();
+  status->not_ready_reason = NotReadyReason(applied);
   FillPeers(status);
   if (core_ == nullptr) {  // not started: what the disk held
     status->last_index = recovered_.last_index;
@@ -464,6 +469,7 @@ void LogDriver::FillStatus(NodeStatus* status) const {
   }
   status->last_index = core_->last_index();
   status->commit_index = core_->commit_index();
+  status->log_behind_state = core_->last_index() < applied;
   status->voters = core_->membership().voters;
   status->learners = core_->membership().learners;
   for (const PeerProgress& progress : core_->progress()) {

@@ -116,8 +116,8 @@ class LogDriver {
   Hello OwnState() const;
   std::uint64_t group_id() const;
   std::int64_t LogTimeMs();
-  // All but what only the store and the transport know.
-  void FillStatus(NodeStatus* status) const;
+  // All but what only the store and the transport know. `applied`: the state's, read now.
+  void FillStatus(LogIndex applied, NodeStatus* status) const;
 
  private:
   struct PendingTransfer {
@@ -181,7 +181,7 @@ class LogDriver {
   void MaybeReady();
   void ExpireTransfers();
   void PublishInfo();
-  std::string NotReadyReason() const;
+  std::string NotReadyReason(LogIndex applied) const;
   bool is_leader() const;
 
   const NodeOptions options_;

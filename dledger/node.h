@@ -123,6 +123,7 @@ struct NodeOptions {
 struct NodeStatus {
   LeaderInfo leader;
   LogIndex first_index, last_index, commit_index, applied_index;
+  bool log_behind_state = false;  // a state was installed; the log that led to it still comes
   PhysicalOffset begin_position, end_position;
   std::uint64_t group_id = 0;
   std::vector<PeerId> voters;

@@ -142,7 +142,7 @@ void NodeShell::OnTickTimer() {
 void NodeShell::RefreshStatus() {
   settled_ = driver_.settled_index().value();
   NodeStatus status;
-  driver_.FillStatus(&status);
+  driver_.FillStatus(apply_.applied(), &status);
   if (transport_ != nullptr) {
     for (NodeStatus::Peer& peer : status.peers) peer.connected = transport_->connected(peer.id);
   }

@@ -86,7 +86,9 @@ Result<Recovered> Judge(const NodeOptions& options, const Recovered& found) {
           "empty store directory.");
     }
     LOG(ERROR) << "the state is ahead of the log in " << options.dir << " (" << options.applied
-               << " > " << found.last_index << "): the log lost its end; recovering from the group";
+               << " > " << found.last_index
+               << "): the log lost its end, or this peer stopped before it "
+               << "had the log of a state that it was sent; recovering from the group";
     // An empty store asks around first; what it hears decides.
     recovered.recovering = !is_empty;
   }

@@ -177,6 +177,14 @@ void SnapshotDesk::Install(const SnapshotHead& head) {
   links_.install(head);
 }
 
+Status SnapshotDesk::ReplaceLogAndState(const SnapshotHead& head) {
+  TRIAD_RETURN_IF_ERROR(log_.Restart(head.base));
+  Result<std::unique_ptr<SnapshotFile>> ready = OpenReadySnapshot(fs_, log_dir_);
+  if (!ready.ok()) return ready.status();
+  const std::unique_ptr<StatePieces> pieces = PiecesOf(std::move(ready).value());
+  return application_.InstallImage(pieces.get(), head.applied, head.base.tail.next_index);
+}
+
 Status SnapshotDesk::InstallPending(const std::function<void(LogIndex applied)>& take_over) {
   SnapshotHead head;
   {
@@ -185,16 +193,11 @@ Status SnapshotDesk::InstallPending(const std::function<void(LogIndex applied)>&
     head = *std::exchange(pending_, std::nullopt);
   }
   TRIAD_RETURN_IF_ERROR(PublishSnapshot(fs_, log_dir_));
-  // From here on a start finishes what is left to do.
-  TRIAD_RETURN_IF_ERROR(log_.Restart(head.base));
+  // From here on a start finishes what is left to do. All of it in one task of the apply thread,
+  // while this one waits: the application never sees the new log beside its old state.
   std::promise<Status> installed;
   links_.post_apply([&] {
-    Result<std::unique_ptr<SnapshotFile>> ready = OpenReadySnapshot(fs_, log_dir_);
-    Status status = ready.status();
-    if (status.ok()) {
-      const std::unique_ptr<StatePieces> pieces = PiecesOf(std::move(ready).value());
-      status = application_.InstallImage(pieces.get(), head.applied, head.base.tail.next_index);
-    }
+    Status status = ReplaceLogAndState(head);
     if (status.ok()) take_over(head.applied);
     installed.set_value(std::move(status));
   });

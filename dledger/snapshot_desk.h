@@ -75,6 +75,7 @@ class SnapshotDesk final : private SenderHands, private ReceiverHands {
   Result<SharedFile> WriteImage(const std::string& name, StatePieces* pieces, const StoreBase& base,
                                 LogIndex applied) const;
   void RemoveIncoming();
+  Status ReplaceLogAndState(const SnapshotHead& head);  // apply thread; the disk thread waits
   // Runs `work` on a reader thread; its end goes to the receiver. A failure removes the file.
   void Incoming(std::uint64_t id, std::function<Status()> work);
 

@@ -35,8 +35,8 @@ Readiness ReadinessOf(const dledger::NodeStatus& status, const PeerId& self, con
   if (!Contains(status.voters, self) && !Contains(status.learners, self)) {
     return {false, "not a member of the group: mqadmin addPeer"};
   }
-  const bool follows =
-      info.role == dledger::Role::kFollower && !info.leader.empty() && !info.recovering;
+  const bool follows = info.role == dledger::Role::kFollower && !info.leader.empty() &&
+                       !info.recovering && !status.log_behind_state;
   if (follows) return {true, ""};
   return {info.ready && status.not_ready_reason.empty(), status.not_ready_reason};
 }

@@ -128,7 +128,7 @@ void LoopNode::ChangeMembership(dledger::MembershipOp op, dledger::PeerAddress p
 
 dledger::NodeStatus LoopNode::status() const {
   dledger::NodeStatus status;
-  driver_.FillStatus(&status);
+  driver_.FillStatus(applied_, &status);
   for (dledger::NodeStatus::Peer& peer : status.peers) peer.connected = host_.IsConnected(peer.id);
   status.first_index = log_->base().tail.next_index;
   status.applied_index = applied_;

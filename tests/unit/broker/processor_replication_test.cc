@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "broker/processor/replication_processor.h"
+#include "broker/service/replication_status.h"
 #include "remoting/codes.h"
 #include "remoting/replication_bodies.h"
 #include "tests/unit/broker/one_broker.h"
@@ -98,6 +99,19 @@ TEST_F(ReplicationProcessorTest, TheStatusNeverShowsMoreAppliedThanCommitted) {
     ASSERT_TRUE(body.ok()) << body.status();
     EXPECT_LE(body->applied_index, body->commit_index);
   }
+}
+
+TEST(Readiness, AFollowerIsReadyOnceItsLogReachesItsState) {
+  dledger::NodeStatus status;
+  status.voters = {PeerId("n0"), PeerId("n1")};
+  status.leader.role = dledger::Role::kFollower;
+  status.leader.leader = PeerId("n1");
+  status.not_ready_reason = "why";
+  EXPECT_TRUE(ReadinessOf(status, PeerId("n0"), Status::Ok()).ready);
+  status.log_behind_state = true;
+  const Readiness readiness = ReadinessOf(status, PeerId("n0"), Status::Ok());
+  EXPECT_FALSE(readiness.ready);
+  EXPECT_EQ(readiness.reason, "why");
 }
 
 TEST_F(ReplicationProcessorTest, AMissingFieldIsNamed) {

@@ -128,6 +128,7 @@ Status Recorder::InstallImage(StatePieces* pieces, LogIndex applied, LogIndex /*
     ++installed_;
     applied_.clear();
   }
+  if (on_installed_) on_installed_();
   board_.Notify();
   return Status::Ok();
 }
@@ -258,6 +259,7 @@ Status Cluster::Start(std::size_t i) {
   std::filesystem::create_directories(member.options.dir);
   if (!keeps_state_) member.state = {.index = member.options.applied, .crc = 0};
   member.recorder = std::make_unique<Recorder>(board_, keeps_state_, member.state);
+  member.recorder->set_on_installed(member.on_installed);
   Result<std::optional<ReadySnapshot>> ready =
       Node::FindReadySnapshot(*member.fs, member.options.dir);
   if (!ready.ok()) return ready.status();

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/file_system.h"
@@ -69,12 +70,15 @@ class Recorder : public Application {
   std::vector<LeaderInfo> changes() const;
   State state() const;
   int installed() const;  // snapshots
+  // Apply thread, behind an installation. Set before the node starts.
+  void set_on_installed(std::function<void()> heard) { on_installed_ = std::move(heard); }
 
  private:
   Board& board_;
   const bool keeps_state_;
   State state_;
   int installed_ = 0;
+  std::function<void()> on_installed_;
   mutable std::mutex mutex_;
   std::deque<std::string> queue_;
   std::vector<EntryRef> applied_;
@@ -131,6 +135,10 @@ class Cluster {
   ~Cluster();
 
   NodeOptions& options(std::size_t i) { return members_[i].options; }
+  // Called by peer i, from its next start on, behind each installation of a state.
+  void set_on_installed(std::size_t i, std::function<void()> heard) {
+    members_[i].on_installed = std::move(heard);
+  }
   Status Start(std::size_t i);
   void StartAll();
   void Stop(std::size_t i);
@@ -172,6 +180,7 @@ class Cluster {
     std::unique_ptr<Recorder> recorder;
     std::unique_ptr<Node> node;
     Recorder::State state;  // of a stopped peer
+    std::function<void()> on_installed;
   };
   bool keeps_state_ = false;
   TempDir dir_;

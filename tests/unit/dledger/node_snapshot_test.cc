@@ -98,6 +98,28 @@ TEST_F(NodeSnapshot, APeerBehindRetentionGetsTheStateAndGoesOn) {
   EXPECT_EQ(cluster_.recorder(behind).installed(), 0);
 }
 
+TEST_F(NodeSnapshot, ThePeerKnowsThatItsLogDoesNotReachTheInstalledStateYet) {
+  cluster_.Commit("first");
+  const std::size_t behind = (cluster_.AwaitLeader() + 1) % 3;
+  const LogIndex last = Last(behind);
+  cluster_.Stop(behind);
+  ForgetUpTo(last);
+  // Nobody is left to send the log.
+  cluster_.set_on_installed(behind, [&] {
+    for (std::size_t i = 0; i < 3; ++i) {
+      if (i != behind) cluster_.Stop(i);
+    }
+  });
+  ASSERT_TRUE(cluster_.Start(behind).ok());
+  EXPECT_TRUE(
+      cluster_.board().Await([&] { return cluster_.node(behind).status().log_behind_state; }));
+  EXPECT_GT(cluster_.recorder(behind).state().index, Last(behind));
+  cluster_.StartAll();
+  EXPECT_TRUE(cluster_.AwaitEqualStates());
+  EXPECT_TRUE(
+      cluster_.board().Await([&] { return !cluster_.node(behind).status().log_behind_state; }));
+}
+
 TEST_F(NodeSnapshot, AWipedPeerBehindRetentionBecomesAVoterAgain) {
   cluster_.Commit("first");
   const std::size_t wiped = (cluster_.AwaitLeader() + 1) % 3;
