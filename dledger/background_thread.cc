@@ -106,18 +106,19 @@ void BackgroundThread::Clean() {
                     .hour = HourOf(clock_.WallNowMs()),
                     .space = *space,
                     .segments = log_.segments().size()});
-  while (CleanOne(facts.durable)) {
+  while (CleanOne(facts)) {
   }
 }
 
-bool BackgroundThread::CleanOne(LogIndex durable) {
+bool BackgroundThread::CleanOne(const Facts& facts) {
   const std::vector<SegmentFacts> segments = log_.segments();
   // The one with the log's end stays, and whatever the state may still need.
-  if (segments.size() < 2 || segments[1].first > durable) return false;
+  if (segments.size() < 2 || segments[1].first > facts.durable) return false;
   // Its last entry's is its newest time.
   const Result<StoreBase> behind = log_.BaseAt(segments[1]);
   if (!behind.ok()) return Postpone(behind.status());
-  const Retention::Verdict verdict = retention_.Judge(behind->tail.last_store_time_ms);
+  const bool is_wanted = facts.wanted && *facts.wanted < segments[1].first;
+  const Retention::Verdict verdict = retention_.Judge(behind->tail.last_store_time_ms, is_wanted);
   if (verdict == Retention::Verdict::kKeep) return false;
   const Result<std::size_t> dropped = log_.DropBefore(segments[1].first);
   if (!dropped.ok()) {

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "common/clock.h"
@@ -26,6 +27,7 @@ class BackgroundThread {
   struct Facts {
     LogIndex durable;  // entries in front of it and itself may go; 0: none
     std::int64_t log_time_ms = 0;
+    std::optional<LogIndex> wanted;  // from here on a peer that catches up still needs them
   };
   // `log` and `clock` outlive it. `facts` is called on the thread, and `on_dropped` when the log
   // begins at another entry.
@@ -48,7 +50,7 @@ class BackgroundThread {
   void WriteCheckpoint();
   void Clean();
   // Drops the oldest segment if it may go.
-  bool CleanOne(LogIndex durable);
+  bool CleanOne(const Facts& facts);
   static bool Postpone(const Status& why);  // false
 
   LogStore& log_;

@@ -50,14 +50,15 @@ bool Retention::IsUnderPressure() const {
          moment_.space.available_bytes < options_.free_floor_bytes;
 }
 
-Retention::Verdict Retention::Judge(std::int64_t newest_ms) {
+Retention::Verdict Retention::Judge(std::int64_t newest_ms, bool is_wanted) {
   const bool is_old = options_.age.count() > 0 && believed_ms_ - newest_ms >= options_.age.count();
   if (is_old && left_in_hour_ > 0 && MayExpireNow()) {
     --left_in_hour_;
     return Verdict::kExpired;
   }
   // One per look: the next look sees what it brought.
-  if (!forced_one_ && IsUnderPressure()) {
+  const bool is_held = is_wanted && used_percent() < options_.held_percent;
+  if (!forced_one_ && !is_held && IsUnderPressure()) {
     forced_one_ = true;
     return Verdict::kForced;
   }

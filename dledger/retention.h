@@ -3,7 +3,9 @@
 // By age: a segment whose newest entry is older than `age`, in the hours of `hours` (the machine's
 // own time) or as soon as the disk is used to `expired_percent`. By pressure: the oldest one
 // whatever its age, when the disk is used to `forced_percent` and fewer than `free_floor_bytes` are
-// free. Ages are in log time, which a jump of the clocks may falsify: time that passed by the
+// free. What a peer that catches up still needs stays under pressure as long as the disk is used to
+// less than `held_percent`: else a state that takes longer to send than a segment to fill would
+// never do. Ages are in log time, which a jump of the clocks may falsify: time that passed by the
 // monotonic clock bounds what is believed, and in one hour no more than half of the segments go by
 // age. Pure: the caller brings every clock. Owner: the background thread.
 // Source: architecture.md §3; testing.md §5.3, "clock jump".
@@ -25,6 +27,7 @@ struct RetentionOptions {
   std::vector<int> hours;                     // 0..23
   int expired_percent = 75;                   // of the disk's use
   int forced_percent = 0;                     // 0: never
+  int held_percent = 90;                      // see above
   std::uint64_t free_floor_bytes = 0;         // with so many free there is no pressure
   std::chrono::milliseconds interval{10000};  // between two looks
 };
@@ -47,9 +50,9 @@ class Retention {
   const RetentionOptions& options() const { return options_; }
   // A new look: at most one segment goes by pressure in each.
   void Begin(const RetentionMoment& moment);
-  // The oldest segment, whose newest entry is of `newest_ms` (log time). Anything but kKeep: it
-  // goes, and the caller asks about the next one.
-  Verdict Judge(std::int64_t newest_ms);
+  // The oldest segment, whose newest entry is of `newest_ms` (log time); `is_wanted`: by a peer
+  // that catches up. Anything but kKeep: it goes, and the caller asks about the next one.
+  Verdict Judge(std::int64_t newest_ms, bool is_wanted);
   // Log time as far as it is believed; as of the last Begin.
   std::int64_t believed_ms() const { return believed_ms_; }
 

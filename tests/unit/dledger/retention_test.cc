@@ -38,16 +38,16 @@ class RetentionTest : public ::testing::Test {
 TEST_F(RetentionTest, ForgetsWhatIsOlderThanTheAgeInTheHourOfDeletion) {
   Retention retention(options_);
   retention.Begin(moment_);
-  EXPECT_EQ(retention.Judge(HoursAgo(73)), Verdict::kExpired);
-  EXPECT_EQ(retention.Judge(HoursAgo(72)), Verdict::kExpired);
-  EXPECT_EQ(retention.Judge(HoursAgo(71)), Verdict::kKeep);
+  EXPECT_EQ(retention.Judge(HoursAgo(73), false), Verdict::kExpired);
+  EXPECT_EQ(retention.Judge(HoursAgo(72), false), Verdict::kExpired);
+  EXPECT_EQ(retention.Judge(HoursAgo(71), false), Verdict::kKeep);
 }
 
 TEST_F(RetentionTest, KeepsWhatIsOldInAnyOtherHour) {
   moment_.hour = 5;
   Retention retention(options_);
   retention.Begin(moment_);
-  EXPECT_EQ(retention.Judge(HoursAgo(1000)), Verdict::kKeep);
+  EXPECT_EQ(retention.Judge(HoursAgo(1000), false), Verdict::kKeep);
 }
 
 TEST_F(RetentionTest, ForgetsWhatIsOldAtAnyHourWhenTheDiskFills) {
@@ -55,8 +55,8 @@ TEST_F(RetentionTest, ForgetsWhatIsOldAtAnyHourWhenTheDiskFills) {
   moment_.space.available_bytes = 2500;
   Retention retention(options_);
   retention.Begin(moment_);
-  EXPECT_EQ(retention.Judge(HoursAgo(1000)), Verdict::kExpired);
-  EXPECT_EQ(retention.Judge(HoursAgo(1)), Verdict::kKeep);
+  EXPECT_EQ(retention.Judge(HoursAgo(1000), false), Verdict::kExpired);
+  EXPECT_EQ(retention.Judge(HoursAgo(1), false), Verdict::kKeep);
 }
 
 TEST_F(RetentionTest, ForgetsTheOldestOfAnyAgeWhenTheDiskIsNearlyFullOnePerLook) {
@@ -64,17 +64,31 @@ TEST_F(RetentionTest, ForgetsTheOldestOfAnyAgeWhenTheDiskIsNearlyFullOnePerLook)
   moment_.space.available_bytes = 900;
   Retention retention(options_);
   retention.Begin(moment_);
-  EXPECT_EQ(retention.Judge(HoursAgo(0)), Verdict::kForced);
-  EXPECT_EQ(retention.Judge(HoursAgo(0)), Verdict::kKeep);
+  EXPECT_EQ(retention.Judge(HoursAgo(0), false), Verdict::kForced);
+  EXPECT_EQ(retention.Judge(HoursAgo(0), false), Verdict::kKeep);
   retention.Begin(moment_);
-  EXPECT_EQ(retention.Judge(HoursAgo(0)), Verdict::kForced);
+  EXPECT_EQ(retention.Judge(HoursAgo(0), false), Verdict::kForced);
 }
 
 TEST_F(RetentionTest, ALargeDiskWithRoomIsNeverNearlyFull) {
   moment_.space = {.total_bytes = 100000, .available_bytes = 2000};
   Retention retention(options_);
   retention.Begin(moment_);
-  EXPECT_EQ(retention.Judge(HoursAgo(0)), Verdict::kKeep);
+  EXPECT_EQ(retention.Judge(HoursAgo(0), false), Verdict::kKeep);
+}
+
+TEST_F(RetentionTest, WhatAPeerStillNeedsStaysUntilTheDiskIsNearlyFull) {
+  moment_.hour = 5;
+  options_.free_floor_bytes = 10000;
+  options_.held_percent = 90;
+  moment_.space.available_bytes = 1400;
+  Retention retention(options_);
+  retention.Begin(moment_);
+  EXPECT_EQ(retention.Judge(HoursAgo(0), true), Verdict::kKeep);
+  EXPECT_EQ(retention.Judge(HoursAgo(1000), true), Verdict::kExpired) << "age waits for nobody";
+  moment_.space.available_bytes = 1000;
+  retention.Begin(moment_);
+  EXPECT_EQ(retention.Judge(HoursAgo(0), true), Verdict::kForced);
 }
 
 TEST_F(RetentionTest, NothingIsForcedWhenThatIsSwitchedOff) {
@@ -82,7 +96,7 @@ TEST_F(RetentionTest, NothingIsForcedWhenThatIsSwitchedOff) {
   moment_.space.available_bytes = 0;
   Retention retention(options_);
   retention.Begin(moment_);
-  EXPECT_EQ(retention.Judge(HoursAgo(0)), Verdict::kKeep);
+  EXPECT_EQ(retention.Judge(HoursAgo(0), false), Verdict::kKeep);
 }
 
 TEST_F(RetentionTest, AJumpOfTheClocksExpiresNothing) {
@@ -91,28 +105,28 @@ TEST_F(RetentionTest, AJumpOfTheClocksExpiresNothing) {
   moment_.log_time_ms += 10LL * 365 * 24 * kHourMs;
   Pass(minutes(1));
   retention.Begin(moment_);
-  EXPECT_EQ(retention.Judge(HoursAgo(1)), Verdict::kKeep);
-  EXPECT_EQ(retention.Judge(HoursAgo(73)), Verdict::kExpired);
+  EXPECT_EQ(retention.Judge(HoursAgo(1), false), Verdict::kKeep);
+  EXPECT_EQ(retention.Judge(HoursAgo(73), false), Verdict::kExpired);
   // Time that really passes goes on counting.
   Pass(hours(72));
   retention.Begin(moment_);
-  EXPECT_EQ(retention.Judge(HoursAgo(1)), Verdict::kExpired);
+  EXPECT_EQ(retention.Judge(HoursAgo(1), false), Verdict::kExpired);
 }
 
 TEST_F(RetentionTest, NoMoreThanHalfOfTheLogGoesByAgeInOneHour) {
   Retention retention(options_);
   retention.Begin(moment_);
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(retention.Judge(HoursAgo(1000)), Verdict::kExpired);
-  EXPECT_EQ(retention.Judge(HoursAgo(1000)), Verdict::kKeep);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(retention.Judge(HoursAgo(1000), false), Verdict::kExpired);
+  EXPECT_EQ(retention.Judge(HoursAgo(1000), false), Verdict::kKeep);
   Pass(minutes(59));
   moment_.segments = 5;
   retention.Begin(moment_);
-  EXPECT_EQ(retention.Judge(HoursAgo(1000)), Verdict::kKeep);
+  EXPECT_EQ(retention.Judge(HoursAgo(1000), false), Verdict::kKeep);
   Pass(minutes(2));
   retention.Begin(moment_);
-  EXPECT_EQ(retention.Judge(HoursAgo(1000)), Verdict::kExpired);
-  EXPECT_EQ(retention.Judge(HoursAgo(1000)), Verdict::kExpired);
-  EXPECT_EQ(retention.Judge(HoursAgo(1000)), Verdict::kKeep);
+  EXPECT_EQ(retention.Judge(HoursAgo(1000), false), Verdict::kExpired);
+  EXPECT_EQ(retention.Judge(HoursAgo(1000), false), Verdict::kExpired);
+  EXPECT_EQ(retention.Judge(HoursAgo(1000), false), Verdict::kKeep);
 }
 
 }  // namespace
