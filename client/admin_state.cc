@@ -13,11 +13,6 @@ Status Admin::State::Start() {
   if (running_) return Status::Ok();
   auto instance = ClientInstance::Attach(options_);
   if (!instance.ok()) return instance.status();
-  const Status reachable = (*instance)->CheckNameServers();
-  if (!reachable.ok()) {
-    (*instance)->Detach();
-    return reachable;
-  }
   instance_ = *instance;
   calls_ = std::make_unique<BrokerCalls>(instance_.get());
   running_ = true;

@@ -70,6 +70,15 @@ Result<std::shared_ptr<ClientInstance>> ClientInstance::Attach(const ClientOptio
     return Status::InvalidArgument(
         "no name server address: set namesrv_address to \"host:port;host:port\"");
   }
+  std::shared_ptr<ClientInstance> instance = FindOrStart(options);
+  const Status reachable = instance->CheckNameServers();
+  if (reachable.ok()) return instance;
+  instance->Detach();
+  return reachable;
+}
+
+// Counts the caller as a user.
+std::shared_ptr<ClientInstance> ClientInstance::FindOrStart(const ClientOptions& options) {
   const std::string key = options.namesrv_address + "\n" + options.instance_name;
   Registry& registry = TheRegistry();
   std::lock_guard hold(registry.mutex);

@@ -45,7 +45,7 @@ class GroupMember {
 
 class ClientInstance : public std::enable_shared_from_this<ClientInstance> {
  public:
-  // Errors: kInvalidArgument (no name server address).
+  // Errors: kInvalidArgument (no name server address), kUnavailable (none answers).
   static Result<std::shared_ptr<ClientInstance>> Attach(const ClientOptions& options);
   // Once per Attach; the last one stops the threads. Never on one of them.
   void Detach();
@@ -60,9 +60,6 @@ class ClientInstance : public std::enable_shared_from_this<ClientInstance> {
   NameServers& name_servers() { return *name_servers_; }
   RouteCache& routes() { return *routes_; }
   AddressBook& book() { return book_; }
-
-  // Errors: kUnavailable when no name server answers.
-  Status CheckNameServers();
 
   // Groups that heartbeats name. Errors: kAlreadyExists: this instance has a consumer of the group.
   Status Join(const std::string& group, std::weak_ptr<GroupMember> member);
@@ -85,6 +82,8 @@ class ClientInstance : public std::enable_shared_from_this<ClientInstance> {
   };
 
   explicit ClientInstance(const ClientOptions& options, std::string key);
+  static std::shared_ptr<ClientInstance> FindOrStart(const ClientOptions& options);
+  Status CheckNameServers();
   void Start();
   void Stop();
   void Tick();  // once a second

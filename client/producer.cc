@@ -78,11 +78,6 @@ Status Producer::State::Start() {
   }
   auto instance = ClientInstance::Attach(options_.client);
   if (!instance.ok()) return instance.status();
-  const Status reachable = (*instance)->CheckNameServers();
-  if (!reachable.ok()) {
-    (*instance)->Detach();
-    return reachable;
-  }
   instance_ = *instance;
   instance_->AddProducer(options_.group);
   sender_ = std::make_unique<Sender>(instance_.get());

@@ -51,11 +51,6 @@ Status PullConsumer::State::Start() {
   TRIAD_RETURN_IF_ERROR(CheckName("consumer group", options_.group, kMaxGroupBytes));
   auto instance = ClientInstance::Attach(options_.client);
   if (!instance.ok()) return instance.status();
-  const Status reachable = (*instance)->CheckNameServers();
-  if (!reachable.ok()) {
-    (*instance)->Detach();
-    return reachable;
-  }
   instance_ = *instance;
   calls_ = std::make_unique<BrokerCalls>(instance_.get());
   running_ = true;

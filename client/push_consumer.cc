@@ -150,11 +150,10 @@ Status PushConsumer::State::Start() {
   auto instance = ClientInstance::Attach(options_.client);
   if (!instance.ok()) return instance.status();
   context->instance = *instance;
-  Status ready = context->instance->CheckNameServers();
-  if (ready.ok()) ready = context->instance->Join(options_.group, weak_from_this());
-  if (!ready.ok()) {
+  const Status joined = context->instance->Join(options_.group, weak_from_this());
+  if (!joined.ok()) {
     context->instance->Detach();
-    return ready;
+    return joined;
   }
   context->calls = std::make_unique<BrokerCalls>(context->instance.get());
   context->sender = std::make_unique<Sender>(context->instance.get());
