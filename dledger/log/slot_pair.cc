@@ -27,7 +27,7 @@ bool DecodeSlot(std::string_view slot, std::uint64_t* sequence, std::string_view
 
 }  // namespace
 
-Status SlotPair::Load() {
+void SlotPair::Load() {
   valid_ = false;
   current_ = 1;
   sequence_ = 0;
@@ -35,11 +35,7 @@ Status SlotPair::Load() {
   for (std::size_t i = 0; i < 2; ++i) {
     std::array<char, kSlotBytes> slot;
     const Result<std::size_t> n = file_->Read(offset_ + i * kSlotStride, slot);
-    if (!n.ok()) {
-      // A sector that cannot be read is a bad slot; the other one may be good.
-      if (n.status().code() == StatusCode::kIoError) continue;
-      return n.status();
-    }
+    if (!n.ok()) continue;  // a sector that cannot be read is a bad slot; the other may be good
     std::uint64_t sequence = 0;
     std::string_view content;
     if (!DecodeSlot(std::string_view(slot.data(), *n), &sequence, &content)) continue;
@@ -49,7 +45,6 @@ Status SlotPair::Load() {
     sequence_ = sequence;
     content_.assign(content);
   }
-  return {};
 }
 
 Status SlotPair::WriteTo(std::size_t slot) {

@@ -27,8 +27,9 @@ class SlotPair {
   // The slots stand at `offset` of `file`, which outlives this.
   explicit SlotPair(File* file, std::uint64_t offset = 0) : file_(file), offset_(offset) {}
 
-  // Reads both slots; the valid one with the higher sequence counts.
-  Status Load();
+  // Reads both slots; the valid one with the higher sequence counts. One that cannot be read is
+  // bad.
+  void Load();
   bool valid() const { return valid_; }  // at least one slot is good
   std::string_view content() const { return content_; }
 

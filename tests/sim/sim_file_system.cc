@@ -285,6 +285,7 @@ void SimFileSystem::FailNext(SimFault fault, std::string part) {
 void SimFileSystem::ClearFaults() {
   const std::lock_guard hold(mutex_);
   faults_.clear();
+  fail_after_ = kNever;
 }
 
 void SimFileSystem::FailAfter(std::uint64_t count) {

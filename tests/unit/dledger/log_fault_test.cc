@@ -208,6 +208,31 @@ TEST_F(LogFault, ATornTailIsCutOrCutLater) {
       25);
 }
 
+// Its window reached the disk and nothing else of it.
+TEST_F(LogFault, ABatchOfWhichOnlyTheWindowIsThereLeavesNone) {
+  FailEach(
+      [this](SimFileSystem& fs) {
+        Fill(fs, 3, 900);
+        const LogTail before = model_.tail;
+        const EntryRef lost = model_.Make(std::string(900, 'x'));
+        ASSERT_EQ(lost->segment_base, before.segment_base);
+        ASSERT_TRUE(store_->Append({&lost, 1}).ok());
+        const auto file = fs.Open(SegmentPath(lost->segment_base.value()), {});
+        ASSERT_TRUE(file.ok()) << file.status();
+        ASSERT_TRUE((*file)
+                        ->Write(FileOffset(lost->position, lost->segment_base),
+                                std::string(lost->size(), '\0'))
+                        .ok());
+        End(fs);
+        model_.CutFrom(lost->index);
+      },
+      [this](SimFileSystem& fs) -> Status {
+        TRIAD_RETURN_IF_ERROR(OpenOn(fs));
+        return AppendAndSync(3, 700);
+      },
+      25);
+}
+
 // Rot in the middle: what lies behind is kept until the others gave it again.
 TEST_F(LogFault, ADamagedLogIsFilledAgainAndThenItsRemainsGo) {
   FailEach(
@@ -277,6 +302,25 @@ TEST_F(LogFault, APreparedSegmentInTheWrongPlaceGoes) {
         },
         10);
   }
+}
+
+TEST_F(LogFault, ASegmentPreparedWhereNoneIsExpectedAnyMoreGoes) {
+  options_.prepare_bytes = 10000;
+  FailEach(
+      [this](SimFileSystem& fs) {
+        options_.segment_bytes = 4096;
+        Fill(fs, 1, 900);
+        ASSERT_TRUE(store_->Prepare().ok());
+        End(fs);
+      },
+      [this](SimFileSystem& fs) -> Status {
+        options_.segment_bytes = 8192;
+        TRIAD_RETURN_IF_ERROR(OpenOn(fs));
+        // Unless an entry could not be read: it may go on there.
+        EXPECT_TRUE(store_->recovered().recovering || !fs.Exists(SegmentPath(4096)));
+        return AppendAndSync(1, 900);
+      },
+      15);
 }
 
 // ---- retention and snapshots --------------------------------------------------------------------

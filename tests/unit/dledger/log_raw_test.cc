@@ -179,6 +179,10 @@ TEST_F(RawLogTest, SenselessRangesAreRefused) {
             StatusCode::kInvalidArgument);
   EXPECT_EQ(store_->raw().Digest(PhysicalOffset(16), PhysicalOffset(16)).status().code(),
             StatusCode::kInvalidArgument);
+  EXPECT_EQ(store_->raw().Records(PhysicalOffset(16), PhysicalOffset(8)).status().code(),
+            StatusCode::kInvalidArgument);
+  EXPECT_EQ(store_->raw().Bytes(PhysicalOffset(8), 3).status().code(),
+            StatusCode::kInvalidArgument);
   EXPECT_EQ(store_->raw().Digest(model_.tail.position, model_.tail.position + 8).status().code(),
             StatusCode::kNotFound);
 }
