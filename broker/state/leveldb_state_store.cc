@@ -1,8 +1,9 @@
+#include "broker/state/leveldb_state_store.h"
+
 #include <leveldb/cache.h>
 #include <leveldb/db.h>
 #include <leveldb/write_batch.h>
 
-#include "broker/state/state_store.h"
 #include "common/file_system.h"
 
 namespace triad::broker {
@@ -52,34 +53,30 @@ class LevelDbRecords final : public StateRecords {
 
 class LevelDbStateStore final : public StateStore {
  public:
-  LevelDbStateStore(std::string dir, std::unique_ptr<leveldb::Cache> cache,
-                    std::unique_ptr<leveldb::DB> db)
-      : dir_(std::move(dir)), cache_(std::move(cache)), db_(std::move(db)) {}
+  LevelDbStateStore(std::string dir, std::uint64_t room_bytes,
+                    std::unique_ptr<leveldb::Cache> cache, std::unique_ptr<leveldb::DB> db)
+      : dir_(std::move(dir)),
+        room_bytes_(room_bytes),
+        cache_(std::move(cache)),
+        db_(std::move(db)) {}
 
   Status ForEach(
       const std::function<void(std::string_view key, std::string_view value)>& visit) override {
-    const auto records = NewImage();
-    if (!records.ok()) return records.status();
+    const std::unique_ptr<StateRecords> records = Records();
     std::string_view key;
     std::string_view value;
-    while (records.value()->Next(&key, &value)) visit(key, value);
-    return records.value()->status();
+    while (records->Next(&key, &value)) visit(key, value);
+    return records->status();
   }
 
-  Result<std::unique_ptr<StateRecords>> NewImage() override {
-    leveldb::ReadOptions options;
-    options.verify_checksums = true;
-    options.fill_cache = false;
-    return std::unique_ptr<StateRecords>(std::make_unique<LevelDbRecords>(
-        dir_, std::unique_ptr<leveldb::Iterator>(db_->NewIterator(options))));
-  }
+  Result<std::unique_ptr<StateRecords>> NewImage() override { return Records(); }
 
   // Refuses before LevelDB meets a full disk: it would leave half a record in its log.
   Status Write(const StateBatch& batch) override {
     const Result<Space> space = PosixFileSystem().GetSpace(dir_);
-    if (space.ok() && space->available_bytes < kRoomBytes) {
+    if (space.ok() && space->available_bytes < room_bytes_) {
       return Status::NoSpace(dir_ + ": " + std::to_string(space->available_bytes) +
-                             " bytes free, " + std::to_string(kRoomBytes) + " are needed");
+                             " bytes free, " + std::to_string(room_bytes_) + " are needed");
     }
     leveldb::WriteBatch changes;
     for (const auto& [key, value] : batch.puts) changes.Put(key, value);
@@ -90,7 +87,16 @@ class LevelDbStateStore final : public StateStore {
   }
 
  private:
+  std::unique_ptr<StateRecords> Records() const {
+    leveldb::ReadOptions options;
+    options.verify_checksums = true;
+    options.fill_cache = false;
+    return std::make_unique<LevelDbRecords>(
+        dir_, std::unique_ptr<leveldb::Iterator>(db_->NewIterator(options)));
+  }
+
   const std::string dir_;
+  const std::uint64_t room_bytes_;
   const std::unique_ptr<leveldb::Cache> cache_;  // outlives db_
   const std::unique_ptr<leveldb::DB> db_;
 };
@@ -98,6 +104,11 @@ class LevelDbStateStore final : public StateStore {
 }  // namespace
 
 Result<std::unique_ptr<StateStore>> OpenLevelDbStateStore(const std::string& dir) {
+  return OpenLevelDbWithRoom(dir, kRoomBytes);
+}
+
+Result<std::unique_ptr<StateStore>> OpenLevelDbWithRoom(const std::string& dir,
+                                                        std::uint64_t room_bytes) {
   TRIAD_RETURN_IF_ERROR(PosixFileSystem().CreateDirs(dir));
   std::unique_ptr<leveldb::Cache> cache(leveldb::NewLRUCache(kCacheBytes));
   leveldb::Options options;
@@ -107,8 +118,8 @@ Result<std::unique_ptr<StateStore>> OpenLevelDbStateStore(const std::string& dir
   options.block_cache = cache.get();
   leveldb::DB* db = nullptr;
   TRIAD_RETURN_IF_ERROR(FromLevelDb(leveldb::DB::Open(options, dir, &db), dir));
-  return std::unique_ptr<StateStore>(
-      std::make_unique<LevelDbStateStore>(dir, std::move(cache), std::unique_ptr<leveldb::DB>(db)));
+  return std::unique_ptr<StateStore>(std::make_unique<LevelDbStateStore>(
+      dir, room_bytes, std::move(cache), std::unique_ptr<leveldb::DB>(db)));
 }
 
 }  // namespace triad::broker

@@ -264,6 +264,16 @@ TEST_P(StateFlush, RecordsThatDoNotParseAreCorruption) {
       {"N", "12345678"},
       {NextOffsetKey(Queue("T", 0)), "short"},
       {"O\x01", ""},
+      {OffsetKey(Key("g", "T", 2)) + "?", ""},
+      {GroupKey(GroupName("g")), "\xff\xff"},
+      {LockKey(Key("g", "T", 1)), "\xff"},
+      {"L\x01", ""},
+      {DlqKey(GroupName("g"), QueueId{0}), "\xff"},
+      {"Q\x01", ""},
+      {DedupKey("T", "key"), "\xff"},
+      {"U\x01", ""},
+      {"D\x01", "12345678"},
+      {"S\x01", "12345678"},
       {std::string(kFlushPrefix) + "x", ""},
   };
   for (const auto& [key, value] : bad) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "broker/store/entry_dispatcher.h"
+#include "broker/store/message_locator.h"
 #include "common/byte_order.h"
 #include "tests/unit/broker/state_support.h"
 
@@ -217,6 +218,10 @@ TEST_F(DispatcherTest, DamagedPayloadsAreCorruptionAndChangeNothing) {
         dledger::MakeEntry(Term{1}, dledger::EntryType::kBatch, 1700000000000, c.payload, &tail);
     EXPECT_EQ(dispatcher_.Apply(*entry).status().code(), StatusCode::kCorruption);
     EXPECT_EQ(dispatcher_.Replay(*entry, {}).code(), StatusCode::kCorruption);
+    const bool are_records_good = std::string_view(c.name) == "command does not parse";
+    const auto units = dispatcher_.UnitsOf(*entry, Queue("T", 0), QueueOffset{0}, QueueOffset{9});
+    EXPECT_EQ(units.status().code(), are_records_good ? StatusCode::kOk : StatusCode::kCorruption);
+    EXPECT_FALSE(FindMessage(entry, entry->end()).ok());
     EXPECT_EQ(state_.applied_index(), LogIndex{0});
     EXPECT_FALSE(state_.FindTopic(Topic("T")).has_value());
     EXPECT_FALSE(queues_->Range(Queue("T", 0)).has_value());

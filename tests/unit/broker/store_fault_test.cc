@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "broker/store/consume_queue_store.h"
 #include "broker/store/key_index.h"
@@ -25,13 +26,16 @@ struct ProcessEnded {
 class StoreFault : public ::testing::Test {
  protected:
   StoreFault() {
-    FLAGS_minloglevel = google::GLOG_FATAL;
     SetBrokenGroundHandler([](const std::string& why) { throw ProcessEnded{why}; });
   }
-  ~StoreFault() override { SetBrokenGroundHandler(nullptr); }
+  ~StoreFault() override {
+    SetBrokenGroundHandler(nullptr);
+    FLAGS_minloglevel = log_level_;
+  }
 
   // Lives on disks whose first, second, ... operation fails, until a life meets none; each is
   // followed by a power loss and `look`. So many of the failures the store can do without.
+  // Each disk begins as `disk_`.
   void FailEach(const std::function<Status(FileSystem&)>& live,
                 const std::function<void(FileSystem&)>& look, std::uint64_t operations_min,
                 int unneeded_max = 0) {
@@ -39,7 +43,7 @@ class StoreFault : public ::testing::Test {
     int unneeded = 0;
     for (bool failed = true; failed && !HasFailure(); ++count) {
       SCOPED_TRACE("operation " + std::to_string(count) + " fails");
-      sim::SimFileSystem fs(7 + count);
+      sim::SimFileSystem fs(7 + count, disk_);
       fs.FailAfter(count);
       Status lived;
       try {
@@ -56,6 +60,15 @@ class StoreFault : public ::testing::Test {
     EXPECT_GE(count, operations_min);
     EXPECT_LE(unneeded, unneeded_max);
   }
+  void Prepare(const std::function<void(sim::SimFileSystem&)>& prepare) {
+    sim::SimFileSystem fs(5);
+    prepare(fs);
+    fs.Crash(sim::CrashMode::kKeepAll);
+    disk_ = fs.disk();
+  }
+
+  const int log_level_ = std::exchange(FLAGS_minloglevel, google::GLOG_FATAL);
+  sim::FileDisk disk_;
 };
 
 // ---- consume queues -----------------------------------------------------------------------------
@@ -170,6 +183,144 @@ TEST_F(ConsumeQueueFault, AClearThatFailedIsDoneAgain) {
   FailEach(live, look, 20);
 }
 
+// ---- holes --------------------------------------------------------------------------------------
+
+// One queue, of which the disk has units [kFirst, kEnd) in two files; the log has the messages from
+// log_begin_ on, and the state says that the queue ends at `end_`.
+class QueueHoleFault : public ConsumeQueueFault {
+ protected:
+  static constexpr std::int64_t kFirst = kUnitsPerFile - 2;
+  static constexpr std::int64_t kEnd = kUnitsPerFile + 12;
+
+  static void Fill(sim::SimFileSystem& fs, std::int64_t first) {
+    const Store store = ConsumeQueueStore::Open(fs, "/cq", PhysicalOffset{0}).value();
+    for (std::int64_t n = first; n < kEnd; ++n) {
+      store->Append(Queue("T", 0), QueueOffset{n}, UnitAt(n));
+    }
+    ASSERT_TRUE(store->SyncAll().ok());
+  }
+  static void Rot(sim::SimFileSystem& fs, std::int64_t first, std::int64_t unit) {
+    const std::string digits = std::to_string(first * static_cast<std::int64_t>(kUnitBytes));
+    fs.Rot("/cq/T/0/" + std::string(20 - digits.size(), '0') + digits,
+           static_cast<std::uint64_t>(unit - first) * kUnitBytes + 3, 1);
+  }
+
+  // A start, retention, a reader, and the repair of what it met.
+  Status Live(FileSystem& fs, Store* store) const {
+    const TopicQueue queue = Queue("T", 0);
+    Result<Store> opened = ConsumeQueueStore::Open(fs, "/cq", PhysicalOffset{kEnd * kBytes});
+    if (!opened.ok()) return opened.status();
+    *store = std::move(opened).value();
+    if ((*store)->Range(queue)->max < QueueOffset{end_}) {
+      (*store)->ExtendTo(queue, QueueOffset{end_});
+    }
+    TRIAD_RETURN_IF_ERROR((*store)->SetLogBegin(PhysicalOffset{(log_begin_ - 1) * kBytes}));
+    const Result<bool> stepped = (*store)->StepLogBegin(PhysicalOffset{log_begin_ * kBytes}, 9);
+    if (!stepped.ok()) return stepped.status();
+    TRIAD_RETURN_IF_ERROR(ReadAll(**store));
+    while (true) {
+      const auto hole = (*store)->FindHole();
+      if (!hole.ok()) return hole.status();
+      if (!hole->has_value()) break;
+      std::vector<QueueUnit> units;
+      const std::int64_t first = std::max((*hole)->begin.value(), log_begin_);
+      for (std::int64_t n = first; n < (*hole)->end.value(); ++n) units.push_back(UnitAt(n));
+      TRIAD_RETURN_IF_ERROR(units.empty() ? (*store)->CloseHole(queue)
+                                          : (*store)->Feed(queue, QueueOffset{first}, units));
+    }
+    TRIAD_RETURN_IF_ERROR(ReadAll(**store));
+    return (*store)->SyncAll();
+  }
+  // What can be read now is right.
+  static Status ReadAll(const ConsumeQueueStore& store) {
+    const QueueRange range = *store.Range(Queue("T", 0));
+    for (std::int64_t next = range.min.value(); next < range.max.value();) {
+      const auto units = store.Read(Queue("T", 0), QueueOffset{next}, 100);
+      if (units.status().code() == StatusCode::kUnavailable) {
+        next = std::max(next + 1, kFirst);  // nobody wrote what is in front of it
+        continue;
+      }
+      if (!units.ok()) return units.status();
+      for (const QueueUnit& unit : *units) EXPECT_EQ(unit, UnitAt(next++));
+    }
+    return Status::Ok();
+  }
+  void FailEachOfTheRepair() {
+    Store store;
+    const auto live = [&](FileSystem& fs) { return Live(fs, &store); };
+    const auto look = [&](FileSystem& fs) {
+      const Status again = Live(fs, &store);
+      ASSERT_TRUE(again.ok()) << again;
+      const QueueRange range = *store->Range(Queue("T", 0));
+      EXPECT_EQ(range.min, QueueOffset{std::min(log_begin_, end_)});
+      EXPECT_EQ(range.max, QueueOffset{end_});
+      const auto units = store->Read(Queue("T", 0), range.min, 1);
+      EXPECT_TRUE(log_begin_ >= end_ || units.ok()) << units.status();
+      EXPECT_EQ(store->queues_with_holes(), 0u);
+    };
+    FailEach(live, look, 12, 6);
+  }
+
+  std::int64_t log_begin_ = kFirst;
+  std::int64_t end_ = kEnd;
+};
+
+TEST_F(QueueHoleFault, AUnitThatRetentionMeets) {
+  Prepare([](sim::SimFileSystem& fs) {
+    Fill(fs, kFirst);
+    Rot(fs, kUnitsPerFile, (kFirst + kEnd) / 2);
+  });
+  log_begin_ = kFirst + 1;
+  FailEachOfTheRepair();
+}
+
+TEST_F(QueueHoleFault, UnitsThatAReaderMeets) {
+  Prepare([](sim::SimFileSystem& fs) {
+    Fill(fs, kFirst);
+    for (const std::int64_t unit : {7, 8, 9}) Rot(fs, kUnitsPerFile, kUnitsPerFile + unit);
+  });
+  FailEachOfTheRepair();
+}
+
+TEST_F(QueueHoleFault, AFrontThatIsGoneAndWhatIsBehindIt) {
+  Prepare([](sim::SimFileSystem& fs) {
+    Fill(fs, kUnitsPerFile);
+    Rot(fs, kUnitsPerFile, kUnitsPerFile);
+  });
+  log_begin_ = kUnitsPerFile - 1;
+  FailEachOfTheRepair();
+}
+
+TEST_F(QueueHoleFault, AFileThatTheLogNoLongerHolds) {
+  Prepare([](sim::SimFileSystem& fs) {
+    Fill(fs, kFirst);
+    for (std::int64_t unit = kFirst; unit < kUnitsPerFile; ++unit) Rot(fs, kFirst, unit);
+    for (const std::int64_t unit : {0, 1}) Rot(fs, kUnitsPerFile, kUnitsPerFile + unit);
+  });
+  for (const std::int64_t behind : {1, 2}) {  // part of the hole, nothing of it
+    log_begin_ = kUnitsPerFile + behind;
+    FailEachOfTheRepair();
+  }
+}
+
+TEST_F(QueueHoleFault, AnEndThatWasLost) {
+  Prepare([](sim::SimFileSystem& fs) { Fill(fs, kFirst); });
+  end_ = kEnd + 9;
+  for (const std::int64_t behind : {-3, 4, 9}) {  // all of the hole, part of it, nothing
+    log_begin_ = kEnd + behind;
+    FailEachOfTheRepair();
+  }
+}
+
+TEST_F(QueueHoleFault, ADeletionThatWasBrokenOff) {
+  Prepare([](sim::SimFileSystem& fs) {
+    Fill(fs, kFirst);
+    ASSERT_TRUE(fs.CreateDirs("/cq/~1/0").ok());
+    ASSERT_TRUE(fs.Open("/cq/~1/0/00000000000000000000", {.create = true}).ok());
+  });
+  FailEachOfTheRepair();
+}
+
 // ---- key index ----------------------------------------------------------------------------------
 
 constexpr std::uint64_t kCommonKey = 77;
@@ -233,6 +384,7 @@ TEST_F(KeyIndexFault, CostsNothingInFrontOfTheCheckpoint) {
     EXPECT_EQ(*found, 100u);
     Record(*index, 130);
     TRIAD_RETURN_IF_ERROR(Open(fs, &index));
+    TRIAD_RETURN_IF_ERROR(index->CheckNth(0));
     Record(*index, 170);
     begin_ = PhysicalOffset{2 * kSegmentEntries * kEntryBytes};
     TRIAD_RETURN_IF_ERROR(index->SetLogBegin(begin_));

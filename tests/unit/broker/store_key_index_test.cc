@@ -7,6 +7,8 @@
 #include <random>
 
 #include "broker/store/key_index.h"
+#include "common/byte_order.h"
+#include "common/crc32c.h"
 #include "tests/sim/sim_file_system.h"
 #include "tests/unit/broker/key_index_support.h"
 #include "tests/unit/broker/store_support.h"
@@ -89,6 +91,11 @@ TEST(KeyRun, RecordsAreFoundInTheirBucketInOrder) {
     run.last = LogIndex{3};
     const std::string bytes = EncodeKeyRun(records, &run);
     ASSERT_EQ(bytes.size(), run.size_bytes());
+    const std::string behind_header = bytes.substr(kRunHeaderBytes);
+    EXPECT_TRUE(CheckRun(run, behind_header).ok());
+    std::string damaged_table = behind_header;
+    damaged_table[0] = '\x7f';
+    EXPECT_EQ(CheckRun(run, damaged_table).code(), StatusCode::kCorruption);
     const Result<KeyRun> decoded = DecodeKeyRunHeader(bytes.substr(0, kRunHeaderBytes));
     ASSERT_TRUE(decoded.ok()) << decoded.status();
     EXPECT_EQ(decoded->sequence, 9u);
@@ -120,6 +127,13 @@ TEST(KeyRun, ADamagedHeaderIsCorruption) {
     bad[i] ^= 4;
     EXPECT_EQ(DecodeKeyRunHeader(bad).status().code(), StatusCode::kCorruption) << i;
   }
+  // Whole by its checksum, but no run: it ends in front of its begin.
+  std::string bad = good;
+  StoreBe64(bad.data() + 32, 100);
+  StoreBe64(bad.data() + 40, 99);
+  StoreBe32(bad.data() + kRunHeaderBytes - 4,
+            Crc32c(std::string_view(bad).substr(0, kRunHeaderBytes - 4)));
+  EXPECT_EQ(DecodeKeyRunHeader(bad).status().message(), "a run's header says what cannot be");
 }
 
 TEST(KeyIndex, FindsInMemoryAndInRunsNewestFirst) {

@@ -206,6 +206,11 @@ TEST(Message, RefusesMalformedRecords) {
     record.replace(c.at, spoiled.size(), spoiled);
     EXPECT_EQ(ParseMessage(record, false).status().code(), StatusCode::kCorruption);
   }
+  std::string nameless = Hex(kExampleRecord);
+  nameless.erase(94, 2);
+  nameless[93] = '\0';
+  nameless[3] = '\x7d';  // every length fits
+  EXPECT_EQ(ParseMessage(nameless, false).status().message(), "record: empty topic");
 }
 
 TEST(Message, RefusesEveryTruncation) {
