@@ -217,13 +217,13 @@ TEST_F(LogFault, ABatchOfWhichOnlyTheWindowIsThereLeavesNone) {
         const EntryRef lost = model_.Make(std::string(900, 'x'));
         ASSERT_EQ(lost->segment_base, before.segment_base);
         ASSERT_TRUE(store_->Append({&lost, 1}).ok());
+        fs.StopAfter(1);
+        ASSERT_FALSE(store_->Sync().ok());
+        End(fs);
         const auto file = fs.Open(SegmentPath(lost->segment_base.value()), {});
         ASSERT_TRUE(file.ok()) << file.status();
-        ASSERT_TRUE((*file)
-                        ->Write(FileOffset(lost->position, lost->segment_base),
-                                std::string(lost->size(), '\0'))
-                        .ok());
-        End(fs);
+        const std::uint64_t at = FileOffset(lost->position, lost->segment_base);
+        ASSERT_TRUE((*file)->Write(at, std::string(lost->size(), '\0')).ok());
         model_.CutFrom(lost->index);
       },
       [this](SimFileSystem& fs) -> Status {
@@ -231,6 +231,23 @@ TEST_F(LogFault, ABatchOfWhichOnlyTheWindowIsThereLeavesNone) {
         return AppendAndSync(3, 700);
       },
       25);
+}
+
+// Written by a process that ended, and maybe in the page cache alone.
+TEST_F(LogFault, WhatNobodySyncedIsMadeDurableByAStart) {
+  FailEach(
+      [this](SimFileSystem& fs) {
+        Fill(fs, 3, 900);
+        ASSERT_TRUE(store_->Append(model_.MakeMany(2, 300)).ok());
+        End(fs);
+      },
+      [this](SimFileSystem& fs) -> Status {
+        TRIAD_RETURN_IF_ERROR(OpenOn(fs));
+        if (last() != LogIndex(5)) return Status::IoError("less could be read");
+        durable_ = 5;
+        return {};
+      },
+      15);
 }
 
 // Rot in the middle: what lies behind is kept until the others gave it again.
