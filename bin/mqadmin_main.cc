@@ -4,7 +4,7 @@
 //   mqadmin clusterList -n 127.0.0.1:9876
 //
 // Exit code: 0 done, 1 the cluster refused or has no such thing, 2 wrong usage or nobody could be
-// reached.
+// reached. A verb that goes on until it is stopped ends with the worst of its rounds.
 
 #include <glog/logging.h>
 
@@ -13,6 +13,7 @@
 
 #include "bin/admin/parse.h"
 #include "bin/admin/session.h"
+#include "common/process.h"
 
 namespace triad::admin {
 namespace {
@@ -21,6 +22,7 @@ int Main(const std::vector<std::string>& words) {
   const std::vector<Verb> verbs = AllVerbs();
   const Asked asked = Parse(verbs, words);
   if (asked.verb == nullptr) return asked.code;
+  if (asked.verb->until_stopped) HoldStopSignals();
   Session session(asked.given.Text("namesrvAddr"));
   const Status started = session.Start();
   if (!started.ok()) return Fail(started);

@@ -100,7 +100,8 @@ void Producer::State::Shutdown() {
 
 Result<SendTask> Producer::State::MakeTask(const Message& message, std::string* unique_key) const {
   TRIAD_RETURN_IF_ERROR(CheckMessage(message, options_.max_message_bytes));
-  *unique_key = NewUniqueKey();
+  const auto own = message.properties.find("UNIQ_KEY");  // a message that is sent again
+  *unique_key = own == message.properties.end() ? NewUniqueKey() : own->second;
   SendTask task;
   task.header.producer_group = options_.group;
   task.header.topic = message.topic;

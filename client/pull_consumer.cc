@@ -33,7 +33,8 @@ class PullConsumer::State {
   Status Start();
   void Shutdown();
   Result<RoutePtr> RouteOf(const std::string& topic);
-  // The route of a queue's topic must be known before its broker can be asked.
+  // Where a queue's broker is must be known before it can be asked: from the route of its topic, or
+  // of another topic, since a light message queue has no route of its own.
   Status Ready(const MessageQueue& queue);
   Result<PullResult> Finish(const Result<remoting::Command>& answer, const PullQuestion& question,
                             const std::string& address);
@@ -68,7 +69,10 @@ Result<RoutePtr> PullConsumer::State::RouteOf(const std::string& topic) {
 }
 
 Status PullConsumer::State::Ready(const MessageQueue& queue) {
-  return RouteOf(queue.topic).status();
+  const Status known = RouteOf(queue.topic).status();
+  if (known.code() != StatusCode::kNotFound) return known;
+  const bool met = !instance_->book().Pick(queue.broker_name, SystemClock().MonoNow()).empty();
+  return met ? Status::Ok() : known;
 }
 
 Result<PullResult> PullConsumer::State::Finish(const Result<remoting::Command>& answer,

@@ -4,7 +4,9 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cstring>
+#include <ctime>
 #include <string>
 #include <string_view>
 
@@ -71,6 +73,24 @@ int WaitForStopSignal() {
   }
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   return number;
+}
+
+int WaitForStopSignal(std::chrono::milliseconds limit) {
+  const auto until = std::chrono::steady_clock::now() + limit;
+  const sigset_t signals = StopSignals();
+  while (true) {  // another signal may end the wait early
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    const std::int64_t ms = std::max<std::int64_t>(left.count(), 0);
+    const timespec time{static_cast<std::time_t>(ms / 1000),
+                        static_cast<long>(ms % 1000) * 1000000L};
+    const int number = sigtimedwait(&signals, nullptr, &time);
+    if (number > 0) {
+      pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+      return number;
+    }
+    if (ms == 0) return 0;
+  }
 }
 
 }  // namespace triad

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 
 namespace triad {
@@ -24,5 +25,7 @@ void HoldStopSignals();
 // Blocks until one of them comes and returns its number. From then on a second one ends the process
 // at once.
 int WaitForStopSignal();
+// The same, but 0 when none comes within `limit`.
+int WaitForStopSignal(std::chrono::milliseconds limit);
 
 }  // namespace triad

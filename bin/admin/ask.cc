@@ -1,5 +1,6 @@
 #include "bin/admin/ask.h"
 
+#include "remoting/admin_bodies.h"
 #include "remoting/codes.h"
 
 namespace triad::admin {
@@ -57,6 +58,23 @@ Result<std::vector<Leader>> LeadersOf(const std::string& topic, Session* session
   }
   if (leaders.empty()) return Status::NotFound("no broker serves topic " + topic);
   return leaders;
+}
+
+Figure StatsOf(const std::vector<Leader>& leaders, const std::string& name, const std::string& key,
+               Session* session) {
+  Figure figure;
+  for (const Leader& leader : leaders) {
+    const auto answer = AskOk(leader.address, remoting::kViewBrokerStatsData,
+                              {{"statsName", name}, {"statsKey", key}}, "", session);
+    if (!answer.ok()) continue;
+    const auto data = remoting::BrokerStatsData::Decode(answer->body);
+    if (!data.ok()) continue;
+    figure.tps += data->minute.tps;
+    figure.day += data->day.sum != 0    ? data->day.sum
+                  : data->hour.sum != 0 ? data->hour.sum
+                                        : data->minute.sum;
+  }
+  return figure;
 }
 
 std::vector<std::string> NameServersOf(Session* session) {

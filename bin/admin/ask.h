@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -29,6 +30,15 @@ struct Leader {
 };
 // Of the groups that serve a topic. Errors: kNotFound.
 Result<std::vector<Leader>> LeadersOf(const std::string& topic, Session* session);
+
+// A figure of VIEW_BROKER_STATS_DATA over all of them; what was never recorded is zero.
+struct Figure {
+  double tps = 0;
+  std::int64_t day = 0;
+};
+Figure StatsOf(const std::vector<Leader>& leaders, const std::string& name, const std::string& key,
+               Session* session);
+
 std::vector<std::string> NameServersOf(Session* session);
 
 std::string RetryTopic(const std::string& group);

@@ -1,6 +1,7 @@
 // consumerConnection, producerConnection, producer, consumerStatus: which clients are there, and
 // what they do.
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "bin/admin/ask.h"
 #include "bin/admin/time_text.h"
 #include "bin/admin/verbs.h"
+#include "bin/admin/version_text.h"
 #include "remoting/bodies.h"
 #include "remoting/codes.h"
 
@@ -17,7 +19,7 @@ namespace {
 Table Connections(const std::vector<remoting::ConnectionInfo>& connections) {
   Table table({"#ClientId", "#ClientAddr", "#Language", "#Version"});
   for (const remoting::ConnectionInfo& one : connections) {
-    table.Add({one.client_id, one.client_addr, one.language, std::to_string(one.version)});
+    table.Add({one.client_id, one.client_addr, one.language, VersionName(one.version)});
   }
   return table;
 }
@@ -83,7 +85,8 @@ int Producer(const Given& given, Session* session) {
   for (const auto& group : (*json)["data"].members()) {
     for (const remoting::Json& one : group.value.items()) {
       table.Add({group.key, one["clientId"].AsString(), one["remoteIP"].AsString(),
-                 one["language"].AsString(), one["version"].AsString(),
+                 one["language"].AsString(),
+                 VersionName(static_cast<std::int32_t>(one["version"].AsInt64())),
                  FormatTime(one["lastUpdateTimestamp"].AsInt64())});
     }
   }

@@ -1,6 +1,7 @@
 // clusterList, brokerStatus, haStatus, cleanExpiredCQ, cleanUnusedTopic, deleteExpiredCommitLog.
 
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <map>
@@ -165,6 +166,8 @@ int Repeatedly(int (*run)(const Given&, Session*), const Given& given, Session* 
   while (true) {
     const int code = run(given, session);
     if (code != kDone || given.Number("interval") == 0) return code;
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+      return code;  // nobody reads it any more
     std::this_thread::sleep_for(std::chrono::seconds(given.Number("interval")));
   }
 }

@@ -1,11 +1,13 @@
-// exportMetadata, exportConfigs: topics, groups and configurations of a cluster as one JSON file.
+// exportMetadata, exportConfigs, exportMetrics: topics and groups, configurations, or the load of a
+// cluster as one JSON file.
 
-#include <map>
 #include <string>
 #include <vector>
 
 #include "bin/admin/ask.h"
 #include "bin/admin/file_text.h"
+#include "bin/admin/metrics.h"
+#include "bin/admin/user_state.h"
 #include "bin/admin/verbs.h"
 #include "remoting/codes.h"
 #include "remoting/json.h"
@@ -13,19 +15,14 @@
 namespace triad::admin {
 namespace {
 
-// The members of what every leader answers, by name; `keep` says which.
-template <typename Keep>
-Result<std::string> Merged(const std::vector<std::string>& addresses, int code,
-                           const char* table_name, const Keep& keep, Session* session) {
-  std::map<std::string, remoting::Json> members;
+// What users made at all brokers, by name, as one object.
+template <typename Read>
+Result<std::string> Merged(const std::vector<std::string>& addresses, const Read& read) {
+  Descriptions members;
   for (const std::string& address : addresses) {
-    const auto answer = AskOk(address, code, {}, "", session);
-    if (!answer.ok()) return answer.status();
-    const auto json = remoting::Json::Parse(answer->body);
-    if (!json.ok()) return json.status();
-    for (const auto& member : (*json)[table_name].members()) {
-      if (keep(member.key)) members.insert_or_assign(member.key, member.value);
-    }
+    const auto some = read(address);
+    if (!some.ok()) return some.status();
+    for (const auto& [name, value] : *some) members.insert_or_assign(name, value);
   }
   remoting::JsonWriter writer;
   writer.BeginObject();
@@ -47,16 +44,12 @@ int ExportMetadata(const Given& given, Session* session) {
   const auto addresses = LeadersAt(given, session);
   if (!addresses.ok()) return Fail(addresses.status());
   const bool special = given.Is("specialTopic");
-  const auto topics = Merged(
-      *addresses, remoting::kGetAllTopicConfig, "topicConfigTable",
-      [special](const std::string& name) {
-        return special || !(name.starts_with("%RETRY%") || name.starts_with("%DLQ%"));
-      },
-      session);
+  const auto topics = Merged(*addresses, [special, session](const std::string& address) {
+    return UserTopics(address, special, session);
+  });
   if (!topics.ok()) return Fail(topics.status());
   const auto groups = Merged(
-      *addresses, remoting::kGetAllSubscriptionGroupConfig, "subscriptionGroupTable",
-      [](const std::string&) { return true; }, session);
+      *addresses, [session](const std::string& address) { return UserGroups(address, session); });
   if (!groups.ok()) return Fail(groups.status());
   remoting::JsonWriter writer;
   writer.BeginObject();
@@ -82,6 +75,12 @@ int ExportConfigs(const Given& given, Session* session) {
   return Write("configs.json", writer.text(), given);
 }
 
+int ExportMetrics(const Given& given, Session* session) {
+  const auto metrics = MetricsJson(given, session);
+  if (!metrics.ok()) return Fail(metrics.status());
+  return Write("metrics.json", *metrics, given);
+}
+
 }  // namespace
 
 std::vector<Verb> ExportVerbs() {
@@ -95,6 +94,11 @@ std::vector<Verb> ExportVerbs() {
        ExportMetadata},
       {"exportConfigs", "write every peer's configuration into configs.json",
        "-c DefaultCluster -f out", WithPlace({folder}), ExportConfigs},
+      {"exportMetrics",
+       "write load, sizes and client versions of every broker into metrics.json",
+       "-c DefaultCluster -f out",
+       {{"-c,--clusterName", "brokers of this cluster (without it: all)", ""}, folder},
+       ExportMetrics},
   };
 }
 

@@ -20,14 +20,6 @@ using client::MessageQueue;
 using client::ReceivedMessage;
 using Clock = std::chrono::steady_clock;
 
-client::ProducerOptions ProducerOptionsOf(Session* session) {
-  client::ProducerOptions options;
-  options.client = session->client_options();
-  options.group = "mqadmin_producer";
-  options.retries = 3;
-  return options;
-}
-
 int SendMessage(const Given& given, Session* session) {
   client::Producer producer(ProducerOptionsOf(session));
   const Status started = producer.Start();
@@ -138,6 +130,7 @@ int ConsumeMessage(const Given& given, Session* session) {
 int PrintMsg(const Given& given, Session* session) {
   Range range;
   range.topic = given.Text("topic");
+  range.route_topic = given.Text("lmqParentTopic");
   range.expression = given.Text("subExpression");
   return Show(std::move(range), given.Is("printBody"), "", given, session);
 }
@@ -224,7 +217,9 @@ std::vector<Verb> MessageVerbs() {
         charset,
         {"-b,--beginTimestamp", time, ""},
         {"-e,--endTimestamp", time, ""},
-        {"-d,--printBody", "with the body", "true", kText, kYesNo}},
+        {"-d,--printBody", "with the body", "true", kText, kYesNo},
+        {"-l,--lmqParentTopic",
+         "the topic is a light message queue: look for it where this topic is", ""}},
        PrintMsg},
       {"printMsgByQueue",
        "print the messages of one queue, or count them by tag",
@@ -236,7 +231,8 @@ std::vector<Verb> MessageVerbs() {
         charset,
         {"-b,--beginTimestamp", time, ""},
         {"-e,--endTimestamp", time, ""},
-        {"-p,--print", "taken: messages are printed unless -f true", "true", kText, kYesNo},
+        {"-p,--print-msg,--print", "taken: messages are printed unless -f true", "true", kText,
+         kYesNo},
         {"-d,--printBody", "with the body", "false", kText, kYesNo},
         {"-f,--calculate", "count by tag instead", "false", kText, kYesNo}},
        PrintMsgByQueue},

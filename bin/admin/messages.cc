@@ -64,13 +64,22 @@ Record Describe(const client::ReceivedMessage& message) {
           {"Message Body", message.body}};
 }
 
+client::ProducerOptions ProducerOptionsOf(Session* session) {
+  client::ProducerOptions options;
+  options.client = session->client_options();
+  options.group = "mqadmin_producer";
+  options.retries = 3;
+  return options;
+}
+
 Status ForEach(const Range& range, client::PullConsumer* consumer,
                const std::function<void(const client::ReceivedMessage&)>& use) {
-  const auto queues = consumer->Queues(range.topic);
+  auto queues = consumer->Queues(range.route_topic.empty() ? range.topic : range.route_topic);
   if (!queues.ok()) return queues.status();
   std::int64_t left = range.count;
   bool any = false;
-  for (const MessageQueue& queue : *queues) {
+  for (MessageQueue& queue : *queues) {
+    queue.topic = range.topic;
     if (!range.broker_name.empty() && queue.broker_name != range.broker_name) continue;
     if (range.queue_id >= 0 && queue.queue_id != range.queue_id) continue;
     any = true;

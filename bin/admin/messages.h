@@ -10,6 +10,7 @@
 
 #include "bin/admin/verbs.h"
 #include "triad/message.h"
+#include "triad/producer.h"
 #include "triad/pull_consumer.h"
 
 namespace triad::admin {
@@ -17,9 +18,13 @@ namespace triad::admin {
 // Everything that there is to say of it.
 Record Describe(const client::ReceivedMessage& message);
 
+// A producer of this run.
+client::ProducerOptions ProducerOptionsOf(Session* session);
+
 // What is wanted of a topic.
 struct Range {
   std::string topic;
+  std::string route_topic;  // whose queues they are; empty: the topic's own
   std::string expression = "*";
   std::string broker_name;         // empty: of all
   std::int64_t queue_id = -1;      // < 0: of all

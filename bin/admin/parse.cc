@@ -117,6 +117,7 @@ class CommandLine {
     if (!value.text.empty()) added->capture_default_str();
     if (option.kind == kNumber) added->check(CLI::TypeValidator<std::int64_t>("NUMBER"));
     if (option.kind == kCount) added->check(CLI::NonNegativeNumber);
+    if (option.kind == kMaybeValue) added->expected(0, 1);
     if (*option.choices != '\0') added->check(CLI::IsMember(Choices(option.choices)));
   }
 

@@ -15,6 +15,7 @@
 #include "client/message_codec.h"
 #include "remoting/codes.h"
 #include "remoting/json.h"
+#include "triad/producer.h"
 #include "triad/pull_consumer.h"
 
 namespace triad::admin {
@@ -79,16 +80,70 @@ int Show(const std::vector<ReceivedMessage>& messages, const Given& given, Sessi
   return kDone;
 }
 
-int ById(const Given& given, Session* session) {
-  const std::string& id = given.Text("msgId");
-  const auto message = session->admin().ViewMessage(id);
-  if (message.ok()) return Show({*message}, given, session);
-  // It may be a unique key, which looks much the same.
-  if (given.Has("topic")) {
-    const auto found = Find({given.Text("topic"), id, true}, session);
-    if (found.ok()) return Show(*found, given, session);
+std::vector<std::string> Split(const std::string& text, char by) {
+  std::vector<std::string> parts(1);
+  for (const char c : text) {
+    if (c == by) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
   }
-  return Fail(message.status());
+  return parts;
+}
+
+// By offset message id, or, with the topic, by unique key: the two look much the same.
+Result<std::vector<ReceivedMessage>> Lookup(const std::string& id, const Given& given,
+                                            Session* session) {
+  const auto message = session->admin().ViewMessage(id);
+  if (message.ok()) return std::vector<ReceivedMessage>{*message};
+  if (given.Has("topic")) {
+    auto found = Find({given.Text("topic"), id, true}, session);
+    if (found.ok()) return found;
+  }
+  return message.status();
+}
+
+// Sends each once more, to its own topic, as it is: also its unique key stays.
+int SendAgain(const std::vector<ReceivedMessage>& messages, const Given& given, Session* session) {
+  client::ProducerOptions options = ProducerOptionsOf(session);
+  options.group = "ReSendMsgById";
+  client::Producer producer(options);
+  const Status started = producer.Start();
+  if (!started.ok()) return Fail(started);
+  Table table({"#Original OffsetMsgId", "#Send Result", "#MsgId", "#OffsetMsgId", "#Broker Name",
+               "#QID", "#Queue Offset"});
+  int code = kDone;
+  for (const ReceivedMessage& message : messages) {
+    client::Message again;
+    again.topic = message.queue.topic;
+    again.body = message.body;
+    again.flag = message.flag;
+    again.properties = message.properties;  // tag, keys and delay are among them
+    const auto sent = producer.Send(again);
+    if (!sent.ok()) {
+      code = Fail(sent.status());
+      continue;
+    }
+    table.Add({message.offset_message_id, "SEND_OK", sent->message_id, sent->offset_message_id,
+               sent->queue.broker_name, std::to_string(sent->queue.queue_id),
+               std::to_string(sent->queue_offset)});
+  }
+  Print(table, given);
+  return code;
+}
+
+int ById(const Given& given, Session* session) {
+  std::vector<ReceivedMessage> messages;
+  for (const std::string& id : Split(given.Text("msgId"), ',')) {
+    if (id.empty()) continue;
+    const auto found = Lookup(id, given, session);
+    if (!found.ok()) return Fail(found.status());
+    messages.insert(messages.end(), found->begin(), found->end());
+  }
+  const bool to_a_client = given.Has("consumerGroup") && given.Has("clientId");
+  if (given.Is("sendMessage") && !to_a_client) return SendAgain(messages, given, session);
+  return Show(messages, given, session);
 }
 
 int ByUniqueKey(const Given& given, Session* session) {
@@ -136,18 +191,6 @@ int ByOffset(const Given& given, Session* session) {
   }
   return Fail(Status::NotFound("queue " + given.Text("queueId") + " of " + range.topic +
                                " has no message at offset " + given.Text("offset")));
-}
-
-std::vector<std::string> Split(const std::string& text, char by) {
-  std::vector<std::string> parts(1);
-  for (const char c : text) {
-    if (c == by) {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  return parts;
 }
 
 // One line of a trace message, as the original's clients write it; kinds that are not known are
@@ -223,10 +266,11 @@ std::vector<Verb> QueryVerbs() {
       {"queryMsgById",
        "show one message by its offset message id",
        "-i 7F00000100002A9F0000000000000000 -t Orders",
-       {{"-i,--msgId", "offset message id; with -t also a unique key"},
+       {{"-i,--msgId", "offset message id, or several with commas; with -t also unique keys"},
         {"-t,--topic", "topic", ""},
         group,
         client,
+        {"-s,--sendMessage", "send it again instead (without -g and -d)", "false", kText, kYesNo},
         cluster,
         format,
         {"-u,--unitName", "taken, without effect", ""}},

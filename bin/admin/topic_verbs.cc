@@ -115,28 +115,6 @@ int TopicClusterList(const Given& given, Session* session) {
   return kDone;
 }
 
-// A figure of VIEW_BROKER_STATS_DATA over all leaders; what was never recorded is zero.
-struct Figure {
-  double tps = 0;
-  std::int64_t day = 0;
-};
-Figure StatsOf(const std::vector<Leader>& leaders, const std::string& name, const std::string& key,
-               Session* session) {
-  Figure figure;
-  for (const Leader& leader : leaders) {
-    const auto answer = AskOk(leader.address, remoting::kViewBrokerStatsData,
-                              {{"statsName", name}, {"statsKey", key}}, "", session);
-    if (!answer.ok()) continue;
-    const auto data = remoting::BrokerStatsData::Decode(answer->body);
-    if (!data.ok()) continue;
-    figure.tps += data->minute.tps;
-    figure.day += data->day.sum != 0    ? data->day.sum
-                  : data->hour.sum != 0 ? data->hour.sum
-                                        : data->minute.sum;
-  }
-  return figure;
-}
-
 Status AddStats(const std::string& topic, bool active_only, Table* table, Session* session) {
   const auto leaders = LeadersOf(topic, session);
   if (!leaders.ok()) return leaders.status();

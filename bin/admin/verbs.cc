@@ -107,7 +107,7 @@ std::vector<Verb> AllVerbs() {
   std::vector<Verb> all;
   for (const auto family : {ClusterVerbs, TopicVerbs, TopicSettingVerbs, GroupVerbs, ProgressVerbs,
                             ClientVerbs, MessageVerbs, QueryVerbs, ConfigVerbs, ExportVerbs,
-                            ReplicationVerbs, VerifyVerbs, DlqVerbs}) {
+                            ReplicationVerbs, VerifyVerbs, WatchVerbs, DlqVerbs}) {
     std::vector<Verb> verbs = family();
     all.insert(all.end(), std::make_move_iterator(verbs.begin()),
                std::make_move_iterator(verbs.end()));

@@ -18,7 +18,13 @@
 namespace triad::admin {
 
 struct Option {
-  enum class Kind : std::uint8_t { kText, kNumber, kCount, kSwitch };  // kCount: a number >= 0
+  enum class Kind : std::uint8_t {
+    kText,
+    kNumber,
+    kCount,       // a number >= 0
+    kSwitch,      // without a value
+    kMaybeValue,  // a text, or none
+  };
   const char* names;  // "-t,--topic"; the long name is what Given knows it by
   const char* help;
   const char* fallback = nullptr;  // when it is not given; null: it must be
@@ -29,6 +35,7 @@ inline constexpr auto kText = Option::Kind::kText;
 inline constexpr auto kNumber = Option::Kind::kNumber;
 inline constexpr auto kCount = Option::Kind::kCount;
 inline constexpr auto kSwitch = Option::Kind::kSwitch;
+inline constexpr auto kMaybeValue = Option::Kind::kMaybeValue;
 inline constexpr const char* kYesNo = "true|false";
 
 // What was given, or the fallback, by the option's long name. Asking for a name that the verb does
@@ -54,6 +61,7 @@ struct Verb {
   const char* example;  // its options but -n
   std::vector<Option> options;
   int (*run)(const Given&, Session*);  // the exit code
+  bool until_stopped = false;          // goes on until it gets a signal (rounds.h)
 };
 
 // ---- Options that several verbs have -----------------------------------------------------------
@@ -93,6 +101,7 @@ std::vector<Verb> ReplicationVerbs();
 std::vector<Verb> TopicVerbs();
 std::vector<Verb> TopicSettingVerbs();
 std::vector<Verb> VerifyVerbs();
+std::vector<Verb> WatchVerbs();
 std::vector<Verb> AllVerbs();
 
 }  // namespace triad::admin

@@ -95,7 +95,7 @@ class RetentionE2e : public ClusterTest {
   int sent_ = 0;
 };
 
-TEST_F(RetentionE2e, OFS_2_OFS_3_BehindTheMinimumAPullIsToldWhereToGoAndANewGroupHasNoPlace) {
+TEST_F(RetentionE2e, OFS_2_OFS_3_OPS_5_BehindTheMinimumAPullIsToldWhereToGoAndANewGroupHasNoPlace) {
   Begin();
   ForgetOld();
   const client::MessageQueue queue = OnlyQueue("Filling");

@@ -16,6 +16,7 @@ import sys
 
 MASKS = [
     (r"\b[0-9A-F]{32}([0-9A-F]{24})?\b", "ID"),
+    (r"(originalMsgId=)[0-9A-F]{32}", r"\1ID "),
     (r"^\s*(at |\.\.\. \d+ more).*", ""),  # a stack
     (r"\d+\.\d+\.\d+\.\d+(@[\w-]+)*@\d+(#\d+)?(@\w+)*", "CLIENT"),
     (r"\d+\.\d+\.\d+\.\d+:\d+", "ADDRESS"),
@@ -143,7 +144,8 @@ def options_of_theirs(path):
         kind, verb, *option = line.split()
         verbs.setdefault(verb, set())
         if kind == "option":
-            verbs[verb].add(("" if option[0] == "null" else option[0], option[1]))
+            # "machine room" cannot be typed: ours have a dash there.
+            verbs[verb].add(("" if option[0] == "null" else option[0], "-".join(option[1:])))
     return verbs
 
 
@@ -152,7 +154,8 @@ def options_of_ours(program, verb):
     done = subprocess.run([program, "help", verb], capture_output=True, text=True, check=False)
     if done.returncode:
         return None
-    return set(re.findall(r"^\s+(?:-(\w+),)?--([\w-]+)", done.stdout, re.M))
+    lines = re.findall(r"^\s+(?:-(\w+),)?((?:--[\w-]+,?)+)", done.stdout, re.M)
+    return {(short, name) for short, names in lines for name in re.findall(r"--([\w-]+)", names)}
 
 
 def compare_options(program, path, explained):

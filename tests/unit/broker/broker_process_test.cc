@@ -66,7 +66,7 @@ TEST(StoreClaim, AnotherPeersStoreIsRefusedWithItsOwner) {
   }
 }
 
-TEST(StoreClaim, AJavaStoreIsRefusedUntouched) {
+TEST(StoreClaim, UPG_1_AJavaStoreIsRefusedUntouched) {
   const StoreTempDir dir;
   ASSERT_TRUE(PosixFileSystem().CreateDirs(dir.path() + "/commitlog").ok());
   const auto claim = StoreClaim::Make(PosixFileSystem(), dir.path(), "g", "n0");

@@ -120,7 +120,7 @@ TEST(SendWithoutAutoCreate, RefusesAnUnknownTopic) {
   EXPECT_EQ(response.code, remoting::kTopicNotExist);
 }
 
-TEST(SendOnAFullDisk, IsRefusedWithAReason) {
+TEST(SendOnAFullDisk, OPS_4_IsRefusedWithAReasonWhilePullsGoOn) {
   MessageHarness broker([](BrokerConfig* config) {
     config->disk_warning_percent = 0;
     config->disk_free_floor_bytes = std::int64_t{1} << 62;
@@ -129,6 +129,8 @@ TEST(SendOnAFullDisk, IsRefusedWithAReason) {
   const auto response = broker.Send(MessageHarness::SendHeader("T"), "x");
   EXPECT_EQ(response.code, remoting::kServiceNotAvailable);
   EXPECT_NE(response.remark.find("is full"), std::string::npos);
+  const auto pull = MessageHarness::PullCommand(MessageHarness::PullHeader("T", 0, 0));
+  EXPECT_EQ(broker.Call(pull).code, remoting::kPullNotFound);
 }
 
 TEST_F(SendTest, NamesAndSystemTopicsAreChecked) {

@@ -108,7 +108,7 @@ class FillableDisk final : public FileSystem {
   static Status Refuse() { return Status::Unsupported("only space is known of this disk"); }
 };
 
-TEST(DiskGuard, AFullDiskRefusesWithPathUseLimitAndOptionAndRecovers) {
+TEST(DiskGuard, OPS_4_AFullDiskRefusesWithPathUseLimitAndOptionAndRecovers) {
   FillableDisk disk;
   DiskGuard guard(disk, "/data/store", 90, /*free_floor_bytes=*/200);
   guard.Refresh();

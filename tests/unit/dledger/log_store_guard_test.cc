@@ -31,7 +31,7 @@ class StoreGuardTest : public LogStoreFixture {
   }
 };
 
-TEST_F(StoreGuardTest, ASecondProcessIsRefusedByNameAndPid) {
+TEST_F(StoreGuardTest, OPS_1_ASecondProcessIsRefusedByNameAndPid) {
   Open();
   const Result<std::unique_ptr<LogStore>> second = LogStore::Open(fs_, options_, stamp_);
   ExpectSays(second.status(), StatusCode::kPermissionDenied, kLogDir);
