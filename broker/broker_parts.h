@@ -72,7 +72,6 @@ struct Broker::Parts {
   void NotifyMembers(const GroupName& group, const std::vector<Member>& members);
   void ScheduleHousekeeping();
   void Housekeep();
-  void TellWhetherItLeads();
   void WarnOfEvictedKeys();
 
   // ---- broker_leave.cc ----
@@ -88,8 +87,7 @@ struct Broker::Parts {
   FileSystem& fs;
   const Clock& clock;
   BannerFacts facts;
-  HostPort own_host;    // brokerIP1
-  HostPort store_host;  // leaderIP when there is one: a message id must lead to who can answer
+  HostPort store_host;
 
   std::unique_ptr<StoreClaim> claim;  // longer than the store
   // In order of construction; Stop ends their threads in the opposite order of use.

@@ -131,5 +131,18 @@ TEST_F(OpenFault, AKeyIndexThatCannotBeRebuiltNowIsRebuiltLater) {
   store_.reset();  // before its disk
 }
 
+TEST_F(OpenFault, AKeyIndexWithADamagedTableIsRebuilt) {
+  SimFileSystem fs(5, Stopped());
+  fs_ = &fs;
+  Open();
+  for (std::uint64_t bucket = 0; bucket < 4; ++bucket) {  // ends behind the last record
+    fs.Rot(KeyFile(fs), kRunHeaderBytes + 8 * bucket, 0x40);
+  }
+  EXPECT_EQ(store_->FindMessages(ByKeyOfT()).status().code(), StatusCode::kUnavailable);
+  application_->OnApplyIdle();
+  EXPECT_EQ(ByKey("T", "k"), bodies_t_);
+  store_.reset();  // before its disk
+}
+
 }  // namespace
 }  // namespace triad::broker
