@@ -86,6 +86,18 @@ std::string ReplaceKeys(const std::string& text, std::map<std::string, std::stri
   return out;
 }
 
+// The dLegerSelfId of whoever answers there; empty: nobody does.
+std::string PeerIdAt(remoting::Client* client, const std::string& address) {
+  const Result<remoting::Command> answer = client->CallSync(
+      address, remoting::Command::Request(remoting::kGetBrokerConfig), milliseconds(200));
+  if (!answer.ok()) return {};
+  const std::string key = "\ndLegerSelfId=";
+  const std::size_t begin = answer->body.find(key);
+  if (begin == std::string::npos) return {};
+  const std::size_t end = answer->body.find('\n', begin + 1);
+  return answer->body.substr(begin + key.size(), end - begin - key.size());
+}
+
 }  // namespace
 
 LocalCluster::LocalCluster(LocalClusterOptions options) : options_(std::move(options)) {
@@ -136,7 +148,9 @@ Status LocalCluster::Prepare() {
 LocalBroker LocalCluster::MakeBroker(LocalHost host) {
   LocalBroker broker;
   broker.peer_id = "n" + std::to_string(next_peer_++);
-  broker.listen_port = PickPort(&next_port_);
+  // The leader's address is the same wherever it is, with its port.
+  const bool same_port = options_.overrides.contains("leaderIP") && !brokers_.empty();
+  broker.listen_port = same_port ? brokers_[0].listen_port : PickPort(&next_port_);
   broker.peer_port = PickPort(&next_port_);
   broker.host = std::move(host);
   broker.client_address = broker.host.address + ":" + std::to_string(broker.listen_port);
@@ -290,12 +304,16 @@ Result<std::map<std::string, std::string>> LocalCluster::ListedAddresses() {
 }
 
 Result<std::size_t> LocalCluster::WaitForLeader(milliseconds wait) {
+  const bool moves = options_.overrides.contains("leaderIP");  // the leader's address
   const auto end = SteadyClock::now() + wait;
   while (SteadyClock::now() < end) {
     Result<std::map<std::string, std::string>> listed = ListedAddresses();
     if (listed.ok() && listed->contains("0")) {
+      const std::string id = moves ? PeerIdAt(client_.get(), (*listed)["0"]) : "";
       for (std::size_t i = 0; i < brokers_.size(); ++i) {
-        if (brokers_[i].client_address == (*listed)["0"] && Running(i)) return i;
+        const bool leads =
+            moves ? brokers_[i].peer_id == id : brokers_[i].client_address == (*listed)["0"];
+        if (leads && Running(i)) return i;
       }
     }
     for (std::size_t i = 0; i < brokers_.size(); ++i) {

@@ -6,10 +6,12 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <memory>
 #include <string>
 
 #include "broker/broker.h"
 #include "broker/config/broker_config.h"
+#include "broker/process/leader_address_keeper.h"
 #include "common/clock.h"
 #include "common/file_system.h"
 #include "common/logging.h"
@@ -87,11 +89,24 @@ Result<LoadedBrokerConfig> LoadConfig() {
 }
 
 int Serve(const LoadedBrokerConfig& loaded) {
+  std::unique_ptr<broker::LeaderAddressKeeper> keeper;  // outlives the broker
+  if (!loaded.config.leader_ip.empty()) {
+    auto made = broker::LeaderAddressKeeper::Start(loaded.config);  // before the first thread
+    if (!made.ok()) {
+      std::cerr << "mqbroker: not started: " << made.status().message() << std::endl;
+      return 1;
+    }
+    keeper = std::move(made.value());
+  }
   HoldStopSignals();
   const Status logging =
       InitLogging({.program = "mqbroker", .directory = FLAGS_log_dir, .name = "broker"});
   if (!logging.ok()) LOG(WARNING) << logging.message();
   for (const std::string& note : loaded.notes) LOG(INFO) << note;
+  if (keeper) {
+    LOG(INFO) << "leaderIP " << loaded.config.leader_ip << " is moved by process "
+              << keeper->process();
+  }
   RaiseOpenFileLimit();
 
   broker::BrokerOptions options;
@@ -101,6 +116,7 @@ int Serve(const LoadedBrokerConfig& loaded) {
     options.bootstrap_without.push_back(PeerId(FLAGS_bootstrap_without.substr(begin, end - begin)));
     begin = end + 1;
   }
+  if (keeper) options.on_leading = [&keeper](bool leads) { keeper->Lead(leads); };
   broker::Broker broker(loaded.config, options, PosixFileSystem(), SystemClock());
   const Status started = broker.Start();
   if (!started.ok()) {

@@ -88,7 +88,11 @@ Status Broker::Parts::ChooseAddresses() {
   auto host =
       ParseHostPort((v6 ? "[" + *ip + "]" : *ip) + ":" + std::to_string(config.listen_port));
   if (!host.ok()) return host.status();
-  store_host = std::move(host.value());
+  own_host = store_host = std::move(host.value());
+  if (config.leader_ip.empty()) return Status::Ok();
+  auto leader_host = ParseHostPort(config.LeaderAddress());
+  if (!leader_host.ok()) return leader_host.status();
+  store_host = std::move(leader_host.value());
   return Status::Ok();
 }
 
@@ -169,9 +173,9 @@ void Broker::Parts::MakeServices() {
   producers = std::make_unique<ProducerRegistry>(kMembersMax);
   long_polling = std::make_unique<LongPolling>(*timers);
   delays = std::make_unique<DelayService>(clock, *timers, *store);
-  context = std::make_unique<BrokerContext>(
-      BrokerContext{config, clock, *store, *timers, *gate, *consumers, *producers, *reads, *offsets,
-                    *locks, *registration, *disk, counters, long_polling.get(), store_host});
+  context = std::make_unique<BrokerContext>(BrokerContext{
+      config, clock, *store, *timers, *gate, *consumers, *producers, *reads, *offsets, *locks,
+      *registration, *disk, counters, long_polling.get(), store_host, own_host});
   if (config.is_group()) {
     peer_members = std::make_unique<PeerMembers>(clock, store->node(), *client);
     context->peer_members = peer_members.get();

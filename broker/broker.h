@@ -44,6 +44,10 @@ struct BrokerOptions {
   // The operator's override of the first-start rule: these peers are known to be gone.
   std::vector<PeerId> bootstrap_without;
   BrokerWorld world{};
+  // Told at every change of leadership, and again every second, whether this peer serves as the
+  // leader; true only as confirmed by a majority at that moment. Timer thread; must be short.
+  // Empty: nobody wants to know.
+  std::function<void(bool leads)> on_leading{};
 };
 
 class Broker {

@@ -20,6 +20,7 @@ constexpr std::chrono::milliseconds kHousekeeping{1000};
 constexpr int kExpireEvery = 10;  // of those
 constexpr std::chrono::milliseconds kSystemStateBudget{5000};
 constexpr std::chrono::milliseconds kReleaseBudget{2500};
+constexpr std::chrono::milliseconds kClaimBudget{1000};
 
 }  // namespace
 
@@ -53,7 +54,22 @@ void Broker::Parts::OnLeaderChange(const dledger::LeaderInfo& change) {
   }
   context->resets->Clear();  // they were the old leader's
   registration->OnLeaderChange(change);
-  timers->Schedule(std::chrono::milliseconds(0), [this] { long_polling->WakeAll(); });
+  timers->Schedule(std::chrono::milliseconds(0), [this] {
+    TellWhetherItLeads();
+    long_polling->WakeAll();
+  });
+}
+
+// Timer thread. That this peer leads is said on a majority's word only, asked for now: one that was
+// paused or cut off may not know yet that there is another leader.
+void Broker::Parts::TellWhetherItLeads() {
+  if (!options.on_leading) return;
+  if (!store->node().leader_info().ready) return options.on_leading(false);
+  reads->Confirm(kClaimBudget, [this](const Status& confirmed) {
+    if (!confirmed.ok()) return;  // what was said last holds until it expires
+    timers->Schedule(std::chrono::milliseconds(0),
+                     [this] { options.on_leading(store->node().leader_info().ready); });
+  });
 }
 
 // The first leader of a group makes its system topics; every later one adds what its own
@@ -92,6 +108,7 @@ void Broker::Parts::ScheduleHousekeeping() {
 }
 
 void Broker::Parts::Housekeep() {
+  TellWhetherItLeads();
   disk->Refresh();
   info->Sample();
   context->stats->Sample(clock.MonoNow());

@@ -72,6 +72,7 @@ struct Broker::Parts {
   void NotifyMembers(const GroupName& group, const std::vector<Member>& members);
   void ScheduleHousekeeping();
   void Housekeep();
+  void TellWhetherItLeads();
   void WarnOfEvictedKeys();
 
   // ---- broker_leave.cc ----
@@ -87,7 +88,8 @@ struct Broker::Parts {
   FileSystem& fs;
   const Clock& clock;
   BannerFacts facts;
-  HostPort store_host;
+  HostPort own_host;    // brokerIP1
+  HostPort store_host;  // leaderIP when there is one: a message id must lead to who can answer
 
   std::unique_ptr<StoreClaim> claim;  // longer than the store
   // In order of construction; Stop ends their threads in the opposite order of use.

@@ -41,14 +41,22 @@ Status CheckTotal(std::size_t total, std::size_t max_frame_bytes) {
   return Status::Ok();
 }
 
-// `frame` is complete and its total length was checked.
+std::size_t HeaderBytes(std::string_view frame) {
+  return LoadBe32(frame.data() + kLengthBytes) & kMaxHeaderBytes;
+}
+
+// The first kPrefixBytes of a frame are there, and `total` was checked.
+Status CheckHeaderLength(std::string_view frame, std::size_t total) {
+  const std::size_t header_bytes = HeaderBytes(frame);
+  if (header_bytes <= total + kLengthBytes - kPrefixBytes) return Status::Ok();
+  return BadFrame("header length " + std::to_string(header_bytes) + " is beyond the frame's " +
+                  std::to_string(total + kLengthBytes) + " bytes");
+}
+
+// `frame` is complete and its lengths were checked.
 Status DecodeChecked(std::string_view frame, Command* out) {
   const auto type = static_cast<std::uint8_t>(frame[kLengthBytes]);
-  const std::size_t header_bytes = LoadBe32(frame.data() + kLengthBytes) & kMaxHeaderBytes;
-  if (header_bytes > frame.size() - kPrefixBytes) {
-    return BadFrame("header length " + std::to_string(header_bytes) + " is beyond the frame's " +
-                    std::to_string(frame.size()) + " bytes");
-  }
+  const std::size_t header_bytes = HeaderBytes(frame);
   const std::string_view header = frame.substr(kPrefixBytes, header_bytes);
   if (type == static_cast<std::uint8_t>(SerializeType::kJson)) {
     TRIAD_RETURN_IF_ERROR(DecodeJsonHeader(header, out));
@@ -130,6 +138,8 @@ Result<std::optional<std::string_view>> FrameDecoder::Peek() const {
   if (waiting.size() < kLengthBytes) return Frame();
   const std::size_t total = LoadBe32(waiting.data());
   TRIAD_RETURN_IF_ERROR(CheckTotal(total, max_frame_bytes_));
+  if (waiting.size() < kPrefixBytes) return Frame();
+  TRIAD_RETURN_IF_ERROR(CheckHeaderLength(waiting, total));
   if (waiting.size() < kLengthBytes + total) return Frame();
   return Frame(waiting.substr(0, kLengthBytes + total));
 }
@@ -157,6 +167,7 @@ Result<Command> DecodeFrame(std::string_view frame) {
     return BadFrame("its length field says " + std::to_string(kLengthBytes + total) +
                     " bytes, there are " + std::to_string(frame.size()));
   }
+  TRIAD_RETURN_IF_ERROR(CheckHeaderLength(frame, total));
   Command command;
   TRIAD_RETURN_IF_ERROR(DecodeChecked(frame, &command));
   return command;

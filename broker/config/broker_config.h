@@ -38,6 +38,8 @@ struct BrokerConfig {
   std::string broker_ip2;
   std::int32_t listen_port = 10911;
   std::string bind_address = "0.0.0.0";
+  std::string leader_ip;            // follows the leadership; empty: off
+  std::string leader_ip_interface;  // empty: the one with broker_ip1
   std::int32_t ha_listen_port = 0;  // 0: listenPort + 1
   std::string namesrv_addr;
   std::chrono::milliseconds register_period{30000};
@@ -113,6 +115,7 @@ struct BrokerConfig {
 
   // Derived.
   std::string FullClientAddress() const;  // brokerIP1:listenPort
+  std::string LeaderAddress() const;      // what clients dial while this peer leads
   bool is_group() const { return members.size() > 1; }
 };
 

@@ -32,6 +32,14 @@ void AddIdentity(Table* t) {
           .max = 65535,
           .important = true});
   t->Text("bindAddress", &BrokerConfig::bind_address, {.help = "address to listen on"});
+  t->Text("leaderIP", &BrokerConfig::leader_ip,
+          {.help = "IPv4 address that belongs to whichever peer leads, the same on all peers and "
+                   "in their network; clients are told it instead of the leader's brokerIP1. Needs "
+                   "CAP_NET_ADMIN and CAP_NET_RAW. docs/operations.md",
+           .default_text = "none: no address moves"});
+  t->Text("leaderIPInterface", &BrokerConfig::leader_ip_interface,
+          {.help = "network interface that gets leaderIP",
+           .default_text = "the one that has brokerIP1"});
   t->Int("haListenPort", &BrokerConfig::ha_listen_port,
          {.help = "only reported to name servers; nothing listens on it",
           .min = 0,

@@ -1,6 +1,8 @@
 // From a file's text to a complete configuration: parse, check each key, check what keys mean
 // together.
 
+#include <arpa/inet.h>
+
 #include <charconv>
 
 #include "broker/config/broker_config.h"
@@ -52,6 +54,7 @@ class Loader {
       CompleteAlone();
     }
     CompleteDefaults();
+    CheckLeaderAddress();
     return std::move(loaded_);
   }
 
@@ -193,6 +196,39 @@ class Loader {
     }
   }
 
+  void CheckLeaderAddress() {
+    const BrokerConfig& c = config();
+    if (c.leader_ip.empty()) {
+      if (!c.leader_ip_interface.empty()) {
+        Fault("leaderIPInterface", "has no meaning without leaderIP");
+      }
+      return;
+    }
+    in_addr parsed{};
+    if (::inet_pton(AF_INET, c.leader_ip.c_str(), &parsed) != 1) {
+      Fault("leaderIP", "\"" + c.leader_ip + "\" is no IPv4 address; expected one like 10.0.0.100");
+    }
+    const std::uint32_t first = ::ntohl(parsed.s_addr) >> 24;
+    if (first == 0 || first == 127 || first >= 224) {
+      Fault("leaderIP", c.leader_ip + " is no address of one machine in a network (loopback, " +
+                            "multicast or reserved); expected one like 10.0.0.100");
+    }
+    if (!c.enable_dledger) {
+      Fault("leaderIP", "is for a group; a broker alone needs brokerIP1 only");
+    }
+    bool is_a_peers = c.leader_ip == c.broker_ip1;
+    for (const GroupMember& member : c.members) is_a_peers |= member.host == c.leader_ip;
+    if (is_a_peers) {
+      Fault("leaderIP", c.leader_ip +
+                            " is a peer's own address (brokerIP1, dLegerPeers); expected one that "
+                            "no machine has");
+    }
+    if (c.bind_address != "0.0.0.0") {
+      Fault("leaderIP",
+            "nobody would listen on it: bindAddress is " + c.bind_address + ", expected 0.0.0.0");
+    }
+  }
+
   const BrokerConfigSource& source_;
   Properties properties_;
   LoadedBrokerConfig loaded_;
@@ -207,6 +243,10 @@ LoadedBrokerConfig LoadBrokerConfig(const BrokerConfigSource& source) {
 std::string BrokerConfig::FullClientAddress() const {
   const bool v6 = broker_ip1.find(':') != std::string::npos;
   return (v6 ? "[" + broker_ip1 + "]" : broker_ip1) + ":" + std::to_string(listen_port);
+}
+
+std::string BrokerConfig::LeaderAddress() const {
+  return leader_ip.empty() ? FullClientAddress() : leader_ip + ":" + std::to_string(listen_port);
 }
 
 Result<std::vector<int>> ParseHours(const std::string& text) {

@@ -41,7 +41,9 @@ struct BrokerContext {
   DiskGuard& disk;             // may messages be written?
   Counters& counters;
   LongPolling* long_polling = nullptr;
-  HostPort store_host{};  // where this peer's records say they are: brokerIP1 as an address
+  // Where records say they are: leaderIP, else brokerIP1 as an address.
+  HostPort store_host{};
+  HostPort own_host{};  // brokerIP1 as an address: no other peer has it
   std::shared_ptr<BrokerStats> stats = std::make_shared<BrokerStats>(config.cluster_name);
   std::shared_ptr<PendingResets> resets = std::make_shared<PendingResets>();
   PeerMembers* peer_members = nullptr;  // null: there are no other peers

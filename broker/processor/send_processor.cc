@@ -344,7 +344,7 @@ void SendProcessor::NoteRetryCopy(const Send& send) const {
 
 std::string SendProcessor::UniqueKey() const {
   static const auto kPid = static_cast<std::int32_t>(getpid());
-  return MakeUniqueKey(context_.store_host, kPid, context_.clock.WallNowMs(),
+  return MakeUniqueKey(context_.own_host, kPid, context_.clock.WallNowMs(),
                        counter_.fetch_add(1, std::memory_order_relaxed));
 }
 

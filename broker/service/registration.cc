@@ -29,6 +29,17 @@ constexpr std::int64_t kExpiryMs = 10000;
 constexpr std::size_t kTopicsMin = 2;
 constexpr std::int64_t kLeaderId = 0;
 
+remoting::Command Unregistration(const BrokerConfig& config, std::int64_t broker_id) {
+  remoting::BrokerIdentityRequest header;
+  header.broker_id = broker_id;
+  header.broker_name = config.broker_name;
+  header.broker_addr = config.FullClientAddress();
+  header.cluster_name = config.cluster_name;
+  remoting::Command request = remoting::Command::Request(remoting::kUnregisterBroker);
+  header.Encode(&request.ext);
+  return request;
+}
+
 }  // namespace
 
 std::vector<std::string> SplitAddressList(const std::string& list) {
@@ -193,7 +204,7 @@ void Registration::Shared::Send(std::size_t index, std::uint64_t at, std::int64_
   request.body = body.Encode();
   remoting::RegisterBrokerRequest header;
   header.broker_name = config.broker_name;
-  header.broker_addr = config.FullClientAddress();
+  header.broker_addr = broker_id == kLeaderId ? config.LeaderAddress() : config.FullClientAddress();
   header.cluster_name = config.cluster_name;
   header.ha_server_addr = HaAddress();
   header.broker_id = broker_id;
@@ -217,17 +228,25 @@ void Registration::Shared::OnRegistered(std::size_t index, std::uint64_t at, std
   const bool ok = answer.ok() && answer->code == remoting::kSuccess;
   std::string address;
   bool news = false;
+  bool moved = false;  // from its own address to the leader's: a peer is listed once
   {
     const std::lock_guard lock(mutex);
     if (stopped) return;
     address = servers[index].address;
     Server& server = servers[index];
+    moved = ok && broker_id == kLeaderId && server.told_id > kLeaderId && !config.leader_ip.empty();
     news = ok ? (server.failed || server.told_id != broker_id) : !server.failed;
     if (ok) {
       server.told_id = broker_id;
       member = true;
       last_id = broker_id;
     }
+  }
+  if (moved) {
+    client.Call(address, Unregistration(config, config.follower_id), kHeartbeatTimeout,
+                [](const Result<remoting::Command>& gone) {
+                  IgnoreError(gone.status(), "it expires by itself");
+                });
   }
   if (news && ok) {
     LOG(INFO) << "registered at name server " << address << " as brokerId " << broker_id;
@@ -285,6 +304,8 @@ void Registration::Shared::Heartbeat(std::size_t index) {
     const std::lock_guard lock(mutex);
     address = servers[index].address;
     if (last_id >= 0) header.broker_id = last_id;
+    // Somebody else's by now if this peer does not lead any more.
+    if (last_id == kLeaderId && info.ready) header.broker_addr = config.LeaderAddress();
   }
   header.Encode(&request.ext);
   client.Call(address, std::move(request), kHeartbeatTimeout,
@@ -409,7 +430,7 @@ void Registration::StepAside() {
 
 void Registration::Stop(std::chrono::milliseconds timeout) {
   std::vector<std::string> addresses;
-  remoting::BrokerIdentityRequest header;
+  std::int64_t broker_id = 0;
   std::list<Shared::Waiter> waiters;
   {
     const std::lock_guard lock(shared_->mutex);
@@ -420,12 +441,9 @@ void Registration::Stop(std::chrono::milliseconds timeout) {
       if (!server.failed && !server.dropped && server.version > 0)
         addresses.push_back(server.address);
     }
-    header.broker_id = std::max<std::int64_t>(shared_->last_id, 0);
+    broker_id = std::max<std::int64_t>(shared_->last_id, 0);
   }
   for (auto& waiter : waiters) waiter.done();
-  header.broker_name = shared_->config.broker_name;
-  header.broker_addr = shared_->config.FullClientAddress();
-  header.cluster_name = shared_->config.cluster_name;
 
   struct Latch {
     std::mutex mutex;
@@ -435,9 +453,7 @@ void Registration::Stop(std::chrono::milliseconds timeout) {
   auto latch = std::make_shared<Latch>();
   latch->open = addresses.size();
   for (const std::string& address : addresses) {
-    remoting::Command request = remoting::Command::Request(remoting::kUnregisterBroker);
-    header.Encode(&request.ext);
-    shared_->client.Call(address, std::move(request), timeout,
+    shared_->client.Call(address, Unregistration(shared_->config, broker_id), timeout,
                          [latch](const Result<remoting::Command>& answer) {
                            IgnoreError(answer.status(), "it expires by itself");
                            const std::lock_guard lock(latch->mutex);

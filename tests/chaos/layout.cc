@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 #include "tests/chaos/shell.h"
@@ -45,6 +46,13 @@ std::string Layout::AddressOf(const std::string& host) const {
   return "10.99." + std::to_string(id_) + "." + std::to_string(at + 1);
 }
 
+std::string Layout::MacOf(const std::string& host) const {
+  const auto at = std::find(hosts_.begin(), hosts_.end(), host) - hosts_.begin();
+  char text[18];
+  std::snprintf(text, sizeof text, "02:99:00:00:%02x:%02x", id_, static_cast<int>(at + 1));
+  return text;
+}
+
 std::vector<std::string> Layout::WrapperOf(const std::string& host) const {
   return In(NamespaceOf(host), {});
 }
@@ -63,8 +71,9 @@ Status Layout::AddHost(const std::string& host) {
   const std::string name = NamespaceOf(host);
   TRIAD_RETURN_IF_ERROR(RunProgram({"ip", "netns", "add", name}));
   // Both ends are made inside: nothing appears in the namespace of the machine.
-  TRIAD_RETURN_IF_ERROR(RunProgram(
-      In(sw, {"ip", "link", "add", host, "type", "veth", "peer", "name", "eth0", "netns", name})));
+  TRIAD_RETURN_IF_ERROR(
+      RunProgram(In(sw, {"ip", "link", "add", host, "type", "veth", "peer", "name", "eth0",
+                         "address", MacOf(host), "netns", name})));
   TRIAD_RETURN_IF_ERROR(RunProgram(In(sw, {"ip", "link", "set", host, "master", "br0", "up"})));
   TRIAD_RETURN_IF_ERROR(
       RunProgram(In(name, {"ip", "addr", "add", AddressOf(host) + "/24", "dev", "eth0"})));
@@ -89,8 +98,8 @@ Status Layout::Enter(const std::string& host) const {
 
 Status Layout::Rule(const std::string& from, const std::string& to,
                     const std::vector<std::string>& rest) {
-  std::vector<std::string> command{"nft", "add", "rule",  "netdev",       "cut",
-                                   "in",  "ip",  "saddr", AddressOf(from)};
+  std::vector<std::string> command{"nft", "add",   "rule",  "netdev",   "cut",
+                                   "in",  "ether", "saddr", MacOf(from)};
   command.insert(command.end(), rest.begin(), rest.end());
   return RunProgram(In(NamespaceOf(to), command));
 }

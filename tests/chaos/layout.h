@@ -26,12 +26,14 @@ class Layout {
 
   const std::vector<std::string>& hosts() const { return hosts_; }
   std::string AddressOf(const std::string& host) const;
+  // An address in their network that no host has.
+  std::string FreeAddress() const { return AddressOf("nobody"); }
   // What runs a program on `host`, in front of its command line.
   std::vector<std::string> WrapperOf(const std::string& host) const;
   // Moves the calling thread, and those it starts, to `host`.
   Status Enter(const std::string& host) const;
 
-  // `to` receives nothing from `from` any more, silently.
+  // `to` receives nothing from `from` any more, silently: whatever addresses it uses.
   Status Cut(const std::string& from, const std::string& to);
   // `to` loses so many of the packets from `from`.
   Status Lose(const std::string& from, const std::string& to, int percent);
@@ -45,6 +47,7 @@ class Layout {
   Status Make();
   Status AddHost(const std::string& host);
   std::string NamespaceOf(const std::string& host) const;
+  std::string MacOf(const std::string& host) const;
   Status Rule(const std::string& from, const std::string& to, const std::vector<std::string>& rest);
 
   const int id_;

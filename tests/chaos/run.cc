@@ -142,6 +142,15 @@ Status Run::StartCluster() {
   options.namesrv_host = namesrv_host_;
   options.hosts = hosts_;
   options.overrides = options_.broker_keys;
+  if (const auto ip = options.overrides.find("leaderIP"); ip != options.overrides.end()) {
+    const bool member = std::ranges::any_of(
+        nemeses_, [](const Nemesis* nemesis) { return nemesis->name == "member"; });
+    if (!layout_ || member) {
+      return Status::InvalidArgument(
+          "leaderIP needs network namespaces, and no member: it runs two peers on one host");
+    }
+    if (ip->second == "any") ip->second = layout_->FreeAddress();
+  }
   options.overrides.try_emplace("mappedFileSizeCommitLog", std::to_string(8 << 20));
   options.overrides.try_emplace("shutdownWaitTimeSeconds", "3");
   // A peer whose disk is full must not forget what is read back afterwards.

@@ -115,6 +115,8 @@ void ClusterTest::StartCluster(std::map<std::string, std::string> overrides) {
   options.conf_dir = std::string(TRIAD_ROOT) + "/conf";
   options.work_dir = dir_;
   options.peers = peers_;
+  options.hosts = hosts_;
+  options.namesrv_host = namesrv_host_;
   options.overrides = std::move(overrides);
   options.overrides.try_emplace("mappedFileSizeCommitLog", "4194304");
   Result<std::unique_ptr<LocalCluster>> cluster = LocalCluster::Start(options);

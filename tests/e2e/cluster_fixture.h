@@ -79,7 +79,9 @@ class ClusterTest : public ::testing::Test {
   // Stops all peers in order and compares their logs byte by byte.
   void CheckLogsIdentical();
 
-  int peers_ = 3;  // of the next cluster
+  int peers_ = 3;                 // of the next cluster
+  std::vector<LocalHost> hosts_;  // its peers'; empty: the loopback
+  LocalHost namesrv_host_;
   std::string dir_;
   std::unique_ptr<LocalCluster> cluster_;
   std::unique_ptr<client::Admin> admin_;

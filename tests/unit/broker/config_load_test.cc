@@ -16,6 +16,7 @@ namespace triad::broker {
 namespace {
 
 using remoting::Json;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -248,6 +249,37 @@ TEST(BrokerConfig, AHeartbeatNearTheElectionTimeoutIsWarnedOf) {
 
 TEST(BrokerConfig, UnknownKeysAreCounted) {
   EXPECT_EQ(LoadText("brokerIp1=a\nuseEpollNativeSelector=true\nbrokerName=b\n").unknown_keys, 1u);
+}
+
+TEST(BrokerConfig, TheLeadersAddressIsToldInsteadOfItsOwn) {
+  const std::string group =
+      "brokerIP1=10.0.0.1\nenableDLegerCommitLog=true\ndLegerSelfId=n0\n"
+      "dLegerPeers=n0-10.0.0.1:1;n1-10.0.0.2:1;n2-10.0.0.3:1\n";
+  EXPECT_EQ(LoadText(group).config.LeaderAddress(), "10.0.0.1:10911");
+  const LoadedBrokerConfig loaded = LoadText(group + "leaderIP=10.0.0.100\n");
+  EXPECT_THAT(Messages(loaded), IsEmpty());
+  EXPECT_EQ(loaded.config.LeaderAddress(), "10.0.0.100:10911");
+  EXPECT_EQ(loaded.config.FullClientAddress(), "10.0.0.1:10911");
+}
+
+TEST(BrokerConfig, ALeadersAddressThatCannotWorkIsRefusedWithTheReason) {
+  const std::string group =
+      "enableDLegerCommitLog=true\ndLegerSelfId=n0\n"
+      "dLegerPeers=n0-10.0.0.1:1;n1-10.0.0.2:1;n2-10.0.0.3:1\n";
+  const auto faults = [](const std::string& text) { return Joined(LoadText(text).faults); };
+  EXPECT_THAT(faults(group + "leaderIP=leader.example\n"),
+              AllOf(HasSubstr("broker.conf:4: leaderIP"), HasSubstr("no IPv4 address")));
+  for (const char* ip : {"0.0.0.0", "127.0.0.9", "224.0.0.1", "255.255.255.255"}) {
+    EXPECT_THAT(faults(group + "leaderIP=" + ip + "\n"), HasSubstr("no address of one machine"));
+  }
+  EXPECT_THAT(faults(group + "leaderIP=fd00::1\n"), HasSubstr("no IPv4 address"));
+  EXPECT_THAT(faults(group + "leaderIP=10.0.0.2\n"), HasSubstr("a peer's own address"));
+  EXPECT_THAT(faults(group + "brokerIP1=10.1.0.9\nleaderIP=10.1.0.9\n"),
+              HasSubstr("a peer's own address"));
+  EXPECT_THAT(faults(group + "leaderIP=10.0.0.9\nbindAddress=10.0.0.1\n"),
+              HasSubstr("bindAddress is 10.0.0.1"));
+  EXPECT_THAT(faults("leaderIP=10.0.0.9\n"), HasSubstr("is for a group"));
+  EXPECT_THAT(faults("leaderIPInterface=eth0\n"), HasSubstr("without leaderIP"));
 }
 
 TEST(GroupMembers, GRP_1_RefusalsShowTheItemAndTheForm) {

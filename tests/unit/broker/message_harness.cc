@@ -91,7 +91,7 @@ void MessageHarness::Start(const std::function<void()>& opened_hook,
   delays_ = std::make_unique<DelayService>(clock, *timers_, *store_);
   context_ = std::make_unique<BrokerContext>(BrokerContext{
       config_, clock, *store_, *timers_, *gate_, *consumers_, *producers_, *reads_, *offsets_,
-      *locks_, *registration_, *disk_, counters_, long_polling_.get(), store_host});
+      *locks_, *registration_, *disk_, counters_, long_polling_.get(), store_host, store_host});
   dispatcher_ = std::make_unique<Dispatcher>(clock, *gate_);
   send_ = std::make_unique<SendProcessor>(*context_);
   send_->Register(dispatcher_.get());

@@ -181,6 +181,30 @@ TEST_F(RegistrationTest, LeavingRegistersAsFollowerThenUnregisters) {
   EXPECT_EQ(header.value().broker_addr, "127.0.0.1:10911");
 }
 
+TEST_F(RegistrationTest, ALeaderIsListedUnderTheLeadersAddressAloneAFollowerUnderItsOwn) {
+  config_.leader_ip = "127.0.0.9";
+  RecordingNameServer server;
+  Registration& registration = Start(server.address());
+  const auto next = [&] {
+    return remoting::RegisterBrokerRequest::Decode(server.Next(remoting::kRegisterBroker).ext)
+        .value()
+        .broker_addr;
+  };
+  registration.OnLeaderChange(Following(1));
+  EXPECT_EQ(next(), "127.0.0.1:10911");
+  registration.OnLeaderChange(Leading());
+  EXPECT_EQ(next(), "127.0.0.9:10911");
+  const auto gone =
+      remoting::BrokerIdentityRequest::Decode(server.Next(remoting::kUnregisterBroker).ext).value();
+  EXPECT_EQ(gone.broker_addr, "127.0.0.1:10911");
+  EXPECT_EQ(gone.broker_id, 3);
+  const auto beat =
+      remoting::BrokerHeartbeatRequest::Decode(server.Next(remoting::kBrokerHeartbeat).ext).value();
+  EXPECT_EQ(beat.broker_addr, "127.0.0.9:10911");
+  registration.OnLeaderChange(Following(9));
+  EXPECT_EQ(next(), "127.0.0.1:10911");
+}
+
 TEST_F(RegistrationTest, ADeadNameServerDelaysNobody) {
   RecordingNameServer server;
   Registration& registration =

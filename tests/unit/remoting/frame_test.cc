@@ -55,8 +55,18 @@ TEST(FrameDecoder, WaitsForALengthAtTheLimit) {
   EXPECT_FALSE(next->has_value());
 }
 
-TEST(FrameDecoder, RefusesAHeaderLongerThanItsFrame) {
-  EXPECT_NE(RefusalOf(RawFrame(6, 3, "{}")).find("header length 3 is beyond"), std::string::npos);
+TEST(FrameDecoder, RefusesAHeaderLongerThanItsFrameAfterEightBytes) {
+  for (const std::uint32_t total :
+       {4u, 6u, 1000u, static_cast<std::uint32_t>(kMaxFrameBytes - 4)}) {
+    const std::uint32_t room = total - 4;
+    if (room > 0) {
+      EXPECT_EQ(RefusalOf(RawFrame(total, room, "")), "accepted");
+    }
+    const std::string refusal = RefusalOf(RawFrame(total, room + 1, ""));
+    EXPECT_NE(refusal.find("header length " + std::to_string(room + 1) + " is beyond"),
+              std::string::npos)
+        << refusal;
+  }
 }
 
 TEST(FrameDecoder, RefusesAnUnknownHeaderEncoding) {
@@ -250,6 +260,7 @@ TEST(DecodeFrame, WantsExactlyOneFrame) {
   EXPECT_TRUE(DecodeFrame(frame).ok());
   EXPECT_FALSE(DecodeFrame(frame + "x").ok());
   EXPECT_FALSE(DecodeFrame(frame.substr(0, frame.size() - 1)).ok());
+  EXPECT_FALSE(DecodeFrame(RawFrame(6, 3, "{}")).ok());
   EXPECT_FALSE(DecodeFrame("").ok());
 }
 

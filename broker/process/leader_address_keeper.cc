@@ -1,0 +1,195 @@
+#include "broker/process/leader_address_keeper.h"
+
+#include <fcntl.h>
+#include <glog/logging.h>
+#include <net/if.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "broker/process/advertised_address.h"
+#include "broker/process/leader_address_port.h"
+#include "broker/process/leader_address_rule.h"
+#include "common/clock.h"
+
+namespace triad::broker {
+namespace {
+
+constexpr char kLeads = 'l';
+constexpr char kFollows = 'f';
+constexpr std::chrono::milliseconds kTriesAgain{100};
+
+// The child's life.
+class Keeper {
+ public:
+  Keeper(LeaderAddressPort* port, int pipe, std::string name)
+      : port_(*port), pipe_(pipe), name_(std::move(name)) {}
+
+  void Run() {
+    while (Act() || !broker_gone_) {
+      pollfd wait[3] = {{broker_gone_ ? -1 : pipe_, POLLIN, 0},
+                        {port_.arp(), POLLIN, 0},
+                        {port_.name(), POLLIN, 0}};
+      ::poll(wait, 3, Patience());
+      if (wait[0].revents != 0) Hear();
+      if (wait[2].revents != 0) port_.ForgetSuccessor();
+      // Only of a broker that is gone: anybody on this machine can say so.
+      if (wait[2].revents != 0 && broker_gone_) return;
+      if (const auto rival = port_.HeardClaim(); rival && has_) Yield(*rival);
+    }
+  }
+
+ private:
+  void Hear() {
+    char words[64];
+    const ssize_t got = ::read(pipe_, words, sizeof words);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
+    broker_gone_ = got <= 0;
+    rule_.OnLeading(!broker_gone_ && words[got - 1] == kLeads, MonoNow());
+  }
+
+  void Yield(const std::string& rival) {
+    if (rival != rival_) {
+      std::fprintf(stderr, "%s: another machine has it now (%s)\n", name_.c_str(), rival.c_str());
+    }
+    rival_ = rival;
+    if (!rule_.OnClaim(MonoNow())) return;
+    std::fprintf(stderr,
+                 "%s: %s claims it again and again while this broker leads: not taken for %lld s; "
+                 "expected an address that no other machine has\n",
+                 name_.c_str(), rival.c_str(),
+                 static_cast<long long>(LeaderAddressRule::kYields.count() / 1000));
+  }
+
+  // Does what the rule says; whether the address is here.
+  bool Act() {
+    const TimePoint now = MonoNow();
+    const LeaderAddressRule::Step step = rule_.At(now);
+    next_ = step.next;
+    // Also again, in case somebody took it off the interface.
+    int error = step.announce || step.has != has_ ? port_.Change(step.has) : 0;
+    if (!step.has && error == ENODEV) error = 0;  // gone with its interface
+    Note("change", error);
+    if (step.announce && error == 0) Note("announcement", port_.Announce());
+    if (step.has == has_) return has_;
+    if (error != 0) {
+      next_ = now + kTriesAgain;
+      return has_;
+    }
+    std::fprintf(stderr, "%s: %s\n", name_.c_str(), step.has ? "taken" : "released");
+    rival_.clear();
+    return has_ = step.has;
+  }
+
+  void Note(const char* what, int error) {
+    if (error != 0 && error != error_) {
+      std::fprintf(stderr, "%s: no %s: %s\n", name_.c_str(), what, std::strerror(error));
+    }
+    if (error != 0) error_ = error;
+  }
+
+  int Patience() const {
+    return next_ ? static_cast<int>(TimeLeft(*next_, MonoNow()).count()) : -1;
+  }
+
+  LeaderAddressPort& port_;
+  const int pipe_;
+  const std::string name_;
+  LeaderAddressRule rule_;
+  std::optional<TimePoint> next_;
+  std::string rival_;  // has claimed it since this one took it
+  bool has_ = false;
+  bool broker_gone_ = false;
+  int error_ = 0;  // told last
+};
+
+Result<std::string> ChooseInterface(const BrokerConfig& config) {
+  std::vector<Interface> all = ListInterfaces();
+  std::erase_if(all, [&](const Interface& one) { return one.address == config.leader_ip; });
+  std::string known;
+  for (const Interface& one : all) {
+    known += (known.empty() ? "" : ", ") + one.name + " " + one.address;
+  }
+  if (!config.leader_ip_interface.empty()) {
+    if (::if_nametoindex(config.leader_ip_interface.c_str()) != 0)
+      return config.leader_ip_interface;
+    return Status::InvalidArgument("leaderIPInterface: no interface \"" +
+                                   config.leader_ip_interface + "\"; expected one of " + known);
+  }
+  std::string own = config.broker_ip1.empty() ? ChooseAddress(all).address : config.broker_ip1;
+  if (auto resolved = ResolveHost(own); resolved.ok()) own = *std::move(resolved);
+  for (const Interface& one : all) {
+    if (one.address == own) return one.name;
+  }
+  return Status::InvalidArgument("leaderIP: brokerIP1 " + own + " is on no interface (found " +
+                                 known + "); expected leaderIPInterface to name one");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LeaderAddressKeeper>> LeaderAddressKeeper::Start(
+    const BrokerConfig& config) {
+  const Result<std::string> interface = ChooseInterface(config);
+  if (!interface.ok()) return interface.status();
+  auto port = std::make_unique<LeaderAddressPort>();
+  TRIAD_RETURN_IF_ERROR(port->Open(config.leader_ip, *interface));
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
+    return Status::IoError(std::string("leaderIP: no pipe: ") + std::strerror(errno));
+  }
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(ends[1]);
+    // A Ctrl-C or a service manager means the broker; this process ends after it.
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(signal, SIG_IGN);
+    ::prctl(PR_SET_NAME, "triad-leaderip");
+    Keeper(port.get(), ends[0], "leaderIP " + config.leader_ip + " on " + *interface).Run();
+    ::_exit(0);
+  }
+  ::close(ends[0]);
+  std::unique_ptr<LeaderAddressKeeper> keeper(
+      new LeaderAddressKeeper(ends[1], child, std::move(port)));
+  if (child < 0) return Status::IoError(std::string("leaderIP: no fork: ") + std::strerror(errno));
+  return keeper;
+}
+
+LeaderAddressKeeper::LeaderAddressKeeper(int pipe, pid_t process,
+                                         std::unique_ptr<LeaderAddressPort> port)
+    : pipe_(pipe), process_(process), port_(std::move(port)) {}
+
+LeaderAddressKeeper::~LeaderAddressKeeper() {
+  ::close(pipe_);
+  if (alone_) MoveItself(false);
+}
+
+void LeaderAddressKeeper::Lead(bool leads) {
+  const char word = leads ? kLeads : kFollows;
+  if (!alone_) {
+    // Full: it is asleep, and hears the next one.
+    if (::write(pipe_, &word, 1) == 1 || errno == EAGAIN) return;
+    alone_ = true;
+    LOG(ERROR) << "leaderIP: process " << process_ << " (triad-leaderip) has ended ("
+               << std::strerror(errno)
+               << "): this broker moves the address itself; restart it, for as it is now the "
+                  "address stays behind when the broker is killed";
+  }
+  MoveItself(leads);
+}
+
+void LeaderAddressKeeper::MoveItself(bool leads) {
+  int error = port_->Change(leads);
+  if (leads && error == 0) error = port_->Announce();
+  LOG_IF(ERROR, error != 0) << "leaderIP: not " << (leads ? "taken" : "released") << ": "
+                            << std::strerror(error);
+}
+
+}  // namespace triad::broker

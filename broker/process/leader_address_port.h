@@ -1,0 +1,54 @@
+// LeaderAddressPort: a network interface that gets leaderIP and loses it, and what others on the
+// network say about the address.
+//
+// Changes addresses through rtnetlink; announces and hears by ARP. Only what a broker put there is
+// ever removed: the address as a /32. Thread: one at a time; after a fork each process may use its
+// copy, but only one may listen. Source: RFC 5227 (announcements, conflicts), rtnetlink(7).
+
+#pragma once
+
+#include <netinet/in.h>
+#include <netpacket/packet.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "common/status.h"
+
+namespace triad::broker {
+
+class LeaderAddressPort {
+ public:
+  LeaderAddressPort() = default;
+  ~LeaderAddressPort();
+  LeaderAddressPort(const LeaderAddressPort&) = delete;
+  LeaderAddressPort& operator=(const LeaderAddressPort&) = delete;
+
+  // Removes what a crash left over. Errors, ready to print with the key, what was found and what
+  // was expected: no permission, no Ethernet, the address is another's on this machine.
+  Status Open(const std::string& ip, const std::string& interface);
+  // 0 or an errno. An address that is there already, or away already, is no error.
+  int Change(bool add);
+  int Announce();
+  // Which other machine has said, since the last call, that it has the address?
+  std::optional<std::string> HeardClaim();
+  int arp() const { return arp_; }
+  // Where a successor asks this process to go.
+  int name() const { return name_; }
+  void ForgetSuccessor();
+
+ private:
+  Status Refused(const std::string& what, int error) const;
+  Status Succeed();
+  Status RefuseOther() const;
+  int Send(std::uint16_t operation);
+
+  std::string ip_, interface_;
+  in_addr address_{};
+  sockaddr_ll link_{};       // with the interface's own hardware address
+  std::uint32_t asked_ = 0;  // the number of the last request to the kernel
+  int routes_ = -1, arp_ = -1, name_ = -1;
+};
+
+}  // namespace triad::broker
