@@ -57,7 +57,7 @@ dledger::RetentionOptions RetentionOf(const BrokerConfig& config) {
   if (hours.ok()) retention.hours = hours.value();  // the table has checked it
   retention.expired_percent = config.disk_max_used_percent;
   retention.forced_percent = config.clean_forcibly ? config.disk_forced_percent : 0;
-  retention.held_percent = config.disk_warning_percent;
+  retention.held_percent = (config.disk_forced_percent + config.disk_warning_percent) / 2;
   retention.free_floor_bytes = static_cast<std::uint64_t>(config.disk_free_floor_bytes);
   retention.interval = config.clean_interval;
   return retention;

@@ -7,6 +7,8 @@ namespace {
 
 constexpr std::chrono::minutes kSlack{10};  // log time may run so much faster than the clock
 constexpr std::chrono::hours kWindow{1};
+constexpr double kForcedFloors = 1.5;
+constexpr double kHeldFloors = 1.25;
 
 std::int64_t Ms(TimePoint::duration time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
@@ -45,9 +47,9 @@ bool Retention::MayExpireNow() const {
   return is_hour || used_percent() >= options_.expired_percent;
 }
 
-bool Retention::IsUnderPressure() const {
-  return options_.forced_percent > 0 && used_percent() >= options_.forced_percent &&
-         moment_.space.available_bytes < options_.free_floor_bytes;
+bool Retention::IsFull(int percent, double floors) const {
+  return used_percent() >= percent && static_cast<double>(moment_.space.available_bytes) <
+                                          floors * static_cast<double>(options_.free_floor_bytes);
 }
 
 Retention::Verdict Retention::Judge(std::int64_t newest_ms, bool is_wanted) {
@@ -57,8 +59,10 @@ Retention::Verdict Retention::Judge(std::int64_t newest_ms, bool is_wanted) {
     return Verdict::kExpired;
   }
   // One per look: the next look sees what it brought.
-  const bool is_held = is_wanted && used_percent() < options_.held_percent;
-  if (!forced_one_ && !is_held && IsUnderPressure()) {
+  const bool is_forced = options_.forced_percent > 0 &&
+                         IsFull(options_.forced_percent, kForcedFloors) &&
+                         (!is_wanted || IsFull(options_.held_percent, kHeldFloors));
+  if (!forced_one_ && is_forced) {
     forced_one_ = true;
     return Verdict::kForced;
   }

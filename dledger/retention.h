@@ -2,12 +2,14 @@
 //
 // By age: a segment whose newest entry is older than `age`, in the hours of `hours` (the machine's
 // own time) or as soon as the disk is used to `expired_percent`. By pressure: the oldest one
-// whatever its age, when the disk is used to `forced_percent` and fewer than `free_floor_bytes` are
-// free. What a peer that catches up still needs stays under pressure as long as the disk is used to
-// less than `held_percent`: else a state that takes longer to send than a segment to fill would
-// never do. Ages are in log time, which a jump of the clocks may falsify: time that passed by the
-// monotonic clock bounds what is believed, and in one hour no more than half of the segments go by
-// age. Pure: the caller brings every clock. Owner: the background thread.
+// whatever its age, when the disk is used to `forced_percent` and fewer than 1.5 times
+// `free_floor_bytes` are free. What a peer that catches up still needs goes only at `held_percent`
+// and 1.25 times: else a state that takes longer to send than a segment to fill would never do.
+// Both lie in front of the place where sends are refused (the floor itself).
+//
+// Ages are in log time, which a jump of the clocks may falsify: time that passed by the monotonic
+// clock bounds what is believed, and in one hour no more than half of the segments go by age.
+// Pure: the caller brings every clock. Owner: the background thread.
 // Source: architecture.md §3; testing.md §5.3, "clock jump".
 
 #pragma once
@@ -27,7 +29,7 @@ struct RetentionOptions {
   std::vector<int> hours;                     // 0..23
   int expired_percent = 75;                   // of the disk's use
   int forced_percent = 0;                     // 0: never
-  int held_percent = 90;                      // see above
+  int held_percent = 87;                      // see above
   std::uint64_t free_floor_bytes = 0;         // with so many free there is no pressure
   std::chrono::milliseconds interval{10000};  // between two looks
 };
@@ -58,7 +60,7 @@ class Retention {
 
  private:
   bool MayExpireNow() const;
-  bool IsUnderPressure() const;
+  bool IsFull(int percent, double floors) const;
   double used_percent() const;
 
   const RetentionOptions options_;

@@ -122,8 +122,8 @@ void AddStore(Table* t) {
   t->Bool("cleanFileForciblyEnable", &BrokerConfig::clean_forcibly,
           {.help = "delete the oldest messages, whatever their age, when the disk is nearly full"});
   t->Int("diskSpaceCleanForciblyRatio", &BrokerConfig::disk_forced_percent,
-         {.help = "use of the disk that counts as nearly full, unless diskSpaceFreeFloorBytes are "
-                  "free",
+         {.help = "use of the disk that counts as nearly full, unless 1.5 times "
+                  "diskSpaceFreeFloorBytes are free",
           .min = 1,
           .max = 99,
           .unit = "percent"});

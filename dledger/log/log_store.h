@@ -77,7 +77,8 @@ class LogStore {
   virtual Status Cut(LogIndex from) = 0;                     // recorded, zeroed, synced on return
   virtual Status Append(std::span<const EntryRef> entries) = 0;  // written; not yet durable
   virtual Status Sync() = 0;  // durable on return (all appended before)
-  // A snapshot was installed: forgets the whole log; it is empty and begins at `base`.
+  // A snapshot was installed: forgets the whole log; it is empty and begins at `base`. On the apply
+  // thread, while the disk thread waits.
   virtual Status Restart(const StoreBase& base) = 0;
 
   // ---- background thread (Open prepares the first first_prepare_bytes itself) ----

@@ -77,18 +77,35 @@ TEST_F(RetentionTest, ALargeDiskWithRoomIsNeverNearlyFull) {
   EXPECT_EQ(retention.Judge(HoursAgo(0), false), Verdict::kKeep);
 }
 
-TEST_F(RetentionTest, WhatAPeerStillNeedsStaysUntilTheDiskIsNearlyFull) {
+// Forced, then also what a peer needs, and only then the floor, where sends are refused: on a disk
+// where the per cent decide as on one where the bytes do.
+TEST_F(RetentionTest, WhatAPeerStillNeedsGoesLaterThanTheRestButBeforeSendsAreRefused) {
+  struct Disk {
+    std::uint64_t total, floor, calm, forced, urgent;  // the last three: bytes available
+  };
   moment_.hour = 5;
-  options_.free_floor_bytes = 10000;
-  options_.held_percent = 90;
-  moment_.space.available_bytes = 1400;
+  options_.held_percent = 87;
+  for (const Disk& disk : {Disk{10000, 10000, 1501, 1500, 1300},
+                           Disk{1u << 30, 1u << 20, 3u << 19, (3u << 19) - 1, (5u << 18) - 1}}) {
+    options_.free_floor_bytes = disk.floor;
+    Retention retention(options_);
+    const auto judge = [&](std::uint64_t available, bool is_wanted) {
+      moment_.space = {.total_bytes = disk.total, .available_bytes = available};
+      retention.Begin(moment_);
+      return retention.Judge(HoursAgo(0), is_wanted);
+    };
+    EXPECT_EQ(judge(disk.calm, false), Verdict::kKeep);
+    EXPECT_EQ(judge(disk.forced, false), Verdict::kForced);
+    EXPECT_EQ(judge(disk.forced, true), Verdict::kKeep);
+    EXPECT_EQ(judge(disk.urgent + 1, true), Verdict::kKeep);
+    EXPECT_EQ(judge(disk.urgent, true), Verdict::kForced);
+  }
+}
+
+TEST_F(RetentionTest, AgeWaitsForNobody) {
   Retention retention(options_);
   retention.Begin(moment_);
-  EXPECT_EQ(retention.Judge(HoursAgo(0), true), Verdict::kKeep);
-  EXPECT_EQ(retention.Judge(HoursAgo(1000), true), Verdict::kExpired) << "age waits for nobody";
-  moment_.space.available_bytes = 1000;
-  retention.Begin(moment_);
-  EXPECT_EQ(retention.Judge(HoursAgo(0), true), Verdict::kForced);
+  EXPECT_EQ(retention.Judge(HoursAgo(73), true), Verdict::kExpired);
 }
 
 TEST_F(RetentionTest, NothingIsForcedWhenThatIsSwitchedOff) {
