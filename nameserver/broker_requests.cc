@@ -99,9 +99,13 @@ Command RequestProcessor::BrokerHeartbeat(const Command& request, ConnectionId c
                                           TimePoint now) {
   const auto header = remoting::BrokerHeartbeatRequest::Decode(request.ext);
   if (!header.ok()) return Failure(request, header.status());
+  Command response = Command::ResponseTo(request, remoting::kSuccess);
   const std::lock_guard hold(mutex_);
-  routes_.Heartbeat(header->broker_addr, connection, now);
-  return Command::ResponseTo(request, remoting::kSuccess);
+  // 0 all the same, as the original: a stock broker registers every 30 s, ours does at this word.
+  if (!routes_.Heartbeat(header->broker_addr, connection, now, header->epoch)) {
+    response.ext.SetBool("registered", false);
+  }
+  return response;
 }
 
 Command RequestProcessor::QueryDataVersion(const Command& request, ConnectionId connection,

@@ -47,14 +47,16 @@ Status RouteTable::Check(const BrokerRegistration& r) const {
   return Status::Ok();
 }
 
-// Rule 3: the holder of this id was registered by a later leader.
+// Rule 3: the holder of this id was registered by a later leader. The leaders of a group may share
+// one address (leaderIP): then the connection says whether it is the same one.
 bool RouteTable::IsDeposed(const BrokerRegistration& r) const {
   const BrokerData* broker = Broker(r.broker_name);
   if (broker == nullptr) return false;
   const auto holder = broker->broker_addrs.find(r.broker_id);
-  if (holder == broker->broker_addrs.end() || holder->second == r.address) return false;
+  if (holder == broker->broker_addrs.end()) return false;
   const auto live = live_.find(holder->second);
   CHECK(live != live_.end()) << holder->second << " is routed but not alive";
+  if (holder->second == r.address && live->second.connection == r.connection) return false;
   return live->second.version.state_version > r.version.state_version;
 }
 
@@ -73,8 +75,9 @@ Result<RegistrationAnswer> RouteTable::Register(const BrokerRegistration& r, Tim
     return entry.second == r.address && entry.first != r.broker_id;
   });
   if (deposed) {
-    CHECK(!broker.broker_addrs.empty());  // the holder is there
-    live_.erase(r.address);
+    const auto holder = broker.broker_addrs.find(r.broker_id);
+    CHECK(holder != broker.broker_addrs.end());
+    if (holder->second != r.address) live_.erase(r.address);
     return RegistrationAnswer{};
   }
 
@@ -210,9 +213,11 @@ std::vector<RemovedBroker> RouteTable::Expire(TimePoint now) {
   return RemoveLive([now](const Live& live) { return live.last_seen + live.timeout <= now; });
 }
 
-bool RouteTable::Heartbeat(const std::string& address, ConnectionId connection, TimePoint now) {
+bool RouteTable::Heartbeat(const std::string& address, ConnectionId connection, TimePoint now,
+                           std::optional<std::int64_t> term) {
   const auto live = live_.find(address);
   if (live == live_.end()) return false;
+  if (term && *term < live->second.version.state_version) return false;
   live->second.last_seen = now;
   live->second.connection = connection;
   return true;

@@ -81,8 +81,11 @@ class RouteTable {
   std::vector<RemovedBroker> ConnectionClosed(ConnectionId connection);
   // Drops what was silent for too long.
   std::vector<RemovedBroker> Expire(TimePoint now);
-  // A sign of life. It also binds the address to this connection. False: not registered.
-  bool Heartbeat(const std::string& address, ConnectionId connection, TimePoint now);
+  // A sign of life. It also binds the address to this connection. False: nothing has changed, for
+  // it is not registered, or is by now that of a later leader than the sender, who leads in `term`
+  // (stock brokers do not say).
+  bool Heartbeat(const std::string& address, ConnectionId connection, TimePoint now,
+                 std::optional<std::int64_t> term = std::nullopt);
   // Null: not registered.
   const remoting::DataVersion* VersionOf(const std::string& address) const;
 

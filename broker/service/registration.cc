@@ -304,8 +304,11 @@ void Registration::Shared::Heartbeat(std::size_t index) {
     const std::lock_guard lock(mutex);
     address = servers[index].address;
     if (last_id >= 0) header.broker_id = last_id;
-    // Somebody else's by now if this peer does not lead any more.
+    // Somebody else's by now if this peer does not lead any more, which it may not know yet: our
+    // name server compares the terms.
     if (last_id == kLeaderId && info.ready) header.broker_addr = config.LeaderAddress();
+    header.epoch = static_cast<std::int32_t>(
+        std::min<std::uint64_t>(info.term.value(), std::numeric_limits<std::int32_t>::max()));
   }
   header.Encode(&request.ext);
   client.Call(address, std::move(request), kHeartbeatTimeout,
@@ -315,14 +318,19 @@ void Registration::Shared::Heartbeat(std::size_t index) {
 }
 
 void Registration::Shared::OnHeartbeat(std::size_t index, const Result<remoting::Command>& answer) {
-  const std::lock_guard lock(mutex);
-  Server& server = servers[index];
-  server.beating = false;
-  if (!answer.ok()) {
-    server.failed = true;  // registers again as soon as it is back
-  } else if (answer->code == remoting::kRequestCodeNotSupported) {
-    server.takes_heartbeats = false;
+  {
+    const std::lock_guard lock(mutex);
+    Server& server = servers[index];
+    server.beating = false;
+    if (!answer.ok()) {
+      server.failed = true;  // registers again as soon as it is back
+      return;
+    }
+    if (answer->code == remoting::kRequestCodeNotSupported) server.takes_heartbeats = false;
+    if (answer->ext.BoolOr("registered", true)) return;
+    server.version = 0;  // it has not what it was told: again, at once
   }
+  Kick();
 }
 
 Registration::Registration(const BrokerConfig& config, const Clock& clock, TimerQueue& timers,

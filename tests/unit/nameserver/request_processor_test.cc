@@ -243,6 +243,23 @@ TEST_F(RequestProcessorTest, AHeartbeatOrAVersionQueryKeepsTheBroker) {
   EXPECT_EQ(processor_->Expire(seconds(28)).size(), 1u);
 }
 
+// A stock broker takes no notice; ours registers again at once.
+TEST_F(RequestProcessorTest, AHeartbeatOfWhoIsNotRegisteredIsToldSo) {
+  const auto beat = [this](const std::string& address, const std::string& term) {
+    Fields fields = {{"clusterName", "C"}, {"brokerAddr", address}, {"brokerName", "broker-a"}};
+    if (!term.empty()) fields.emplace_back("epoch", term);
+    const Command answer = Ask(remoting::kBrokerHeartbeat, fields);
+    EXPECT_EQ(answer.code, 0);
+    return answer.ext.BoolOr("registered", true);
+  };
+  EXPECT_FALSE(beat("10.0.0.1:10911", ""));
+  Register();  // in term 1
+  EXPECT_TRUE(beat("10.0.0.1:10911", ""));
+  EXPECT_TRUE(beat("10.0.0.1:10911", "1"));
+  EXPECT_FALSE(beat("10.0.0.1:10911", "0"));
+  EXPECT_FALSE(beat("10.9.9.9:1", "1"));
+}
+
 TEST_F(RequestProcessorTest, TellsWhetherADataVersionChanged) {
   Register();
   const auto ask = [this](const std::string& address, const remoting::DataVersion& version) {

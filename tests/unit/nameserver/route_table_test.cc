@@ -140,6 +140,39 @@ TEST_F(RouteTableTest, Rule3TheSameAddressMayComeBackWithAnEarlierTerm) {
   EXPECT_EQ(Queues("T1").read_queue_nums, 2);
 }
 
+// Both dial from their own machine and say leaderIP.
+TEST_F(RouteTableTest, Rule3HoldsBetweenLeadersThatShareOneAddress) {
+  BrokerRegistration old_leader = Peer(0, "vip:1", 5);
+  Register(old_leader);
+  BrokerRegistration new_leader = Peer(0, "vip:1", 6);
+  new_leader.connection = 2;
+  Register(new_leader);
+  old_leader.topics["T3"] = TopicConfig(1);
+  old_leader.topics["T1"] = TopicConfig(2);
+  Register(old_leader);  // delayed
+  EXPECT_THAT(Addresses(), ElementsAre(Pair(0, "vip:1")));
+  EXPECT_EQ(table_.VersionOf("vip:1")->state_version, 6);
+  EXPECT_EQ(Queues("T1").read_queue_nums, 4);
+  EXPECT_FALSE(table_.Route("T3").has_value());
+  EXPECT_THAT(table_.ConnectionClosed(1), IsEmpty());
+  EXPECT_THAT(table_.ConnectionClosed(2), SizeIs(1));
+}
+
+TEST_F(RouteTableTest, AHeartbeatOfAnEarlierTermDoesNothingForTheAddressOfALaterLeader) {
+  BrokerRegistration new_leader = Peer(0, "vip:1", 6);
+  new_leader.connection = 2;
+  Register(new_leader);
+  EXPECT_FALSE(table_.Heartbeat("vip:1", 1, kTableStart + milliseconds(100000), 5));
+  EXPECT_THAT(table_.ConnectionClosed(1), IsEmpty());
+  EXPECT_TRUE(table_.Heartbeat("vip:1", 2, kTableStart + milliseconds(1000), 6));
+  EXPECT_THAT(table_.Expire(kTableStart + milliseconds(121000)), SizeIs(1));
+}
+
+TEST_F(RouteTableTest, AHeartbeatOfALaterTermThanRegisteredCounts) {
+  Register(Peer(0, "h1:1", 6));
+  EXPECT_TRUE(table_.Heartbeat("h1:1", 1, kTableStart, 7));
+}
+
 TEST_F(RouteTableTest, Rule3AHolderThatIsNoLongerAliveDoesNotCount) {
   BrokerRegistration holder = Peer(0, "h1:1", 9);
   holder.connection = 7;
