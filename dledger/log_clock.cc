@@ -31,13 +31,11 @@ std::int64_t LogClock::Now(const std::vector<PeerId>& voters, TimePoint now) {
   last_at_ = now;
   const std::int64_t expected = last_ms_ + elapsed;
   const std::vector<std::int64_t> shown = Shown(voters, now);
-  const std::int64_t lower = shown.empty() ? 0 : shown[(shown.size() - 1) / 2];
   if (2 * shown.size() <= voters.size()) {
-    // Before the log says anything nothing rests on the answer.
-    if (last_ms_ == 0) return lower;
-    last_ms_ = expected;
+    if (last_ms_ != 0) last_ms_ = expected;
     return last_ms_;
   }
+  const std::int64_t lower = shown[(shown.size() - 1) / 2];
   const std::int64_t upper = shown[shown.size() / 2];
   const bool upper_is_nearer = std::abs(upper - expected) < std::abs(lower - expected);
   last_ms_ = std::max(last_ms_, upper_is_nearer ? upper : lower);

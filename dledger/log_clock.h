@@ -30,7 +30,8 @@ class LogClock {
   // An entry carries this time: log time is never less.
   void Raise(std::int64_t store_time_ms);
   // Log time by the voices of `voters`. Never smaller than an answer before. While fewer than a
-  // majority is heard, time goes on from the last answer: one wrong clock alone moves nothing.
+  // majority is heard, time goes on from the last answer: one wrong clock alone moves nothing. 0:
+  // not known yet, no majority has been heard and the log is empty.
   std::int64_t Now(const std::vector<PeerId>& voters, TimePoint now);
   std::size_t voices() const { return voices_.size(); }
 

@@ -183,7 +183,8 @@ class Node {
   // status().begin_position and end_position, cheaply.
   virtual PhysicalOffset begin_position() const = 0;
   virtual PhysicalOffset end_position() const = 0;
-  virtual std::int64_t LogTimeMs() const = 0;  // a tick old: never ahead of the next entry's
+  virtual std::int64_t LogTimeMs()
+      const = 0;  // a tick old: never ahead of the next entry's; 0: not known
 
   // Entries by a position inside them. Cached: memory only, any thread, null when absent.
   virtual EntryRef CachedAt(PhysicalOffset inside) const = 0;

@@ -19,7 +19,7 @@ std::int64_t Ms(TimePoint::duration time) {
 void Retention::Begin(const RetentionMoment& moment) {
   moment_ = moment;
   forced_one_ = false;
-  if (!has_begun_) {
+  if (believed_ms_ == 0) {  // it was not known until now
     believed_ms_ = moment.log_time_ms;
   } else {
     const std::int64_t passed = Ms(moment.now - believed_at_);

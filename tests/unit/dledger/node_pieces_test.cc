@@ -63,11 +63,12 @@ TEST(LogClock, NeverLessThanAnEntryOfTheLog) {
 
 TEST(LogClock, ForgetsAVoiceThatWentSilent) {
   LogClock clock;
+  clock.Raise(590'000);
   clock.Sample(kA, 1000, At(0));
-  clock.Sample(kB, 1000, At(0));
-  clock.Sample(kC, 1000, At(0));
-  clock.Sample(kA, 900'000, At(6000));
-  EXPECT_EQ(clock.Now({kA, kB, kC}, At(6000)), 900'000);
+  clock.Sample(kB, 500'000, At(6000));
+  clock.Sample(kC, 600'000, At(6000));
+  // With the first one the middle would be 500'000.
+  EXPECT_EQ(clock.Now({kA, kB, kC}, At(6000)), 600'000);
 }
 
 // Found by sim_broker: a peer that started with a wrong clock believed it until it had heard the
@@ -80,6 +81,15 @@ TEST(LogClock, AMinorityAloneMovesNothing) {
   EXPECT_EQ(clock.Now({kA, kB, kC}, At(50)), 1'000'050);
   clock.Sample(kB, 1'000'100, At(100));
   EXPECT_EQ(clock.Now({kA, kB, kC}, At(100)), 1'000'100);
+}
+
+TEST(LogClock, IsNotKnownBeforeAMajorityOrTheLogHasSaidIt) {
+  LogClock clock;
+  EXPECT_EQ(clock.Now({kA, kB, kC}, At(0)), 0);
+  clock.Sample(kA, 9'000'000, At(0));
+  EXPECT_EQ(clock.Now({kA, kB, kC}, At(0)), 0) << "one clock, and it may be wrong";
+  clock.Sample(kB, 1000, At(10));
+  EXPECT_EQ(clock.Now({kA, kB, kC}, At(10)), 1000);
 }
 
 TEST(LogClock, AStrangersClockDoesNotCount) {

@@ -130,6 +130,16 @@ TEST_F(RetentionTest, AJumpOfTheClocksExpiresNothing) {
   EXPECT_EQ(retention.Judge(HoursAgo(1), false), Verdict::kExpired);
 }
 
+TEST_F(RetentionTest, TheFirstTimeThatIsKnownIsNoJump) {
+  Retention retention(options_);
+  moment_.log_time_ms = 0;
+  retention.Begin(moment_);
+  EXPECT_EQ(retention.Judge(HoursAgo(73), false), Verdict::kKeep);
+  moment_.log_time_ms = kStartMs;
+  retention.Begin(moment_);
+  EXPECT_EQ(retention.Judge(HoursAgo(73), false), Verdict::kExpired);
+}
+
 TEST_F(RetentionTest, NoMoreThanHalfOfTheLogGoesByAgeInOneHour) {
   Retention retention(options_);
   retention.Begin(moment_);
