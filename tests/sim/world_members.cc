@@ -57,6 +57,11 @@ dledger::ChangeMembership World::PickChange(const Membership& membership) {
     const bool shrinks = change.op == MembershipOp::kRemove && membership.voters.size() <= 3;
     if (is_broken && shrinks && dledger::IsVoter(membership, change.peer)) change.peer = voter;
   }
+  // Nor does anybody make a broken one the second of two while its leader cannot know yet.
+  const bool grows_to_two = change.op == MembershipOp::kPromote && membership.voters.size() == 1;
+  if (grows_to_two && node(NodeOf(change.peer)).disk().durable().recovering) {
+    change.op = MembershipOp::kAddLearner;  // it is one
+  }
   return change;
 }
 

@@ -225,7 +225,7 @@ void GroupOracle::OnAnswerLeaves(int peer_index, std::int32_t code,
   if (entry == nullptr) {
     return Fail("R9", Name(peer_index) + " answers a send that is not committed");
   }
-  if (DurableCopies(*entry) < kMajority && !options_.rot_every) {
+  if (DurableCopies(*entry) < kMajority) {
     Fail("R9", Name(peer_index) + " answers a send that a majority of disks does not hold");
   }
 }
@@ -400,6 +400,9 @@ void GroupOracle::CheckMajorities() {
 }
 
 bool GroupOracle::MayDamage(int peer_index) const {
+  // What it has acknowledged may make a majority as soon as the answer arrives.
+  const LogIndex committed(entries_.size());
+  if (peer(peer_index).node()->status().last_index > committed) return false;
   for (int other = 0; other < kPeers; ++other) {
     if (other == peer_index) continue;
     SimPeer& p = peer(other);
