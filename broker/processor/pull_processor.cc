@@ -395,13 +395,15 @@ void PullProcessor::AskLeader(const PullPtr& pull) {
   LeaderGate::Policy policy;
   policy.budget = kLeaderBudget;
   policy.repeatable = true;
-  const QueueOffset from = pull->from;
-  policy.late = [from](const Request& late) {
+  policy.late = [this, pull](const Request& late) {
     remoting::Command response = remoting::Command::ResponseTo(
         late.command, remoting::kPullNotFound, "no leader was found in time");
     remoting::PullMessageResponse header;
-    header.next_begin_offset = from.value();
-    header.max_offset = from.value();
+    // What is committed here; the offset that is asked for may be too: never less than it.
+    const QueueRange range = context_.store.RangeOf(pull->queue);
+    header.next_begin_offset = pull->from.value();
+    header.min_offset = range.min.value();
+    header.max_offset = std::max(pull->from, range.max).value();
     header.Encode(&response.ext);
     return response;
   };

@@ -54,6 +54,32 @@ class State : public ClusterTest {
     if (answer->code != 0) return Status::Unavailable(answer->remark);
     return remoting::SendMessageResponse::Decode(answer->ext);
   }
+  // Whether `peer` says that queue 0 is this group's.
+  bool Lock(std::size_t peer, const std::string& group, const std::string& topic) {
+    remoting::LockBatchRequest body;
+    body.consumer_group = group;
+    body.client_id = "A";
+    body.queues.push_back({topic, cluster_->broker_name(), 0});
+    remoting::Command request = remoting::Command::Request(remoting::kLockBatchMq);
+    request.body = body.Encode();
+    const auto answer = Ask(peer, request);
+    return answer.ok() && answer->code == 0 &&
+           answer->body.find("\"queueId\":0") != std::string::npos;
+  }
+  // One message of queue 0.
+  Result<remoting::Command> Pull(std::size_t peer, const std::string& group,
+                                 const std::string& topic, std::int64_t offset) {
+    remoting::PullMessageRequest header;
+    header.consumer_group = group;
+    header.topic = topic;
+    header.queue_offset = offset;
+    header.max_msg_nums = 1;
+    header.sys_flag = 4;  // with a subscription
+    header.subscription = "*";
+    remoting::Command request = remoting::Command::Request(remoting::kPullMessage);
+    header.Encode(&request.ext);
+    return Ask(peer, request);
+  }
   pid_t Spawn(std::vector<std::string> words, const std::string& output) {
     words.insert(words.begin(), std::string(TRIAD_PROGRAMS) + "/triad-admin");
     std::vector<char*> argv;
@@ -246,17 +272,7 @@ TEST_F(State, ARenewalIsNotGrantedByALeaderThatHearsNoMajority) {
   CreateTopic("Renewal", 1);
   const std::size_t leader = Leader();
   ASSERT_TRUE(Send(leader, "%RETRY%g_renewal", "x", 0).ok());  // makes the group
-  remoting::LockBatchRequest body;
-  body.consumer_group = "g_renewal";
-  body.client_id = "A";
-  body.queues.push_back({"Renewal", cluster_->broker_name(), 0});
-  const auto granted = [&](std::size_t peer) {
-    remoting::Command request = remoting::Command::Request(remoting::kLockBatchMq);
-    request.body = body.Encode();
-    const auto answer = Ask(peer, request);
-    return answer.ok() && answer->code == 0 &&
-           answer->body.find("\"queueId\":0") != std::string::npos;
-  };
+  const auto granted = [&](std::size_t peer) { return Lock(peer, "g_renewal", "Renewal"); };
   ASSERT_TRUE(granted(leader));
   ASSERT_TRUE(granted(leader));  // the renewal, with a majority
   const std::vector<std::size_t> followers = {(leader + 1) % 3, (leader + 2) % 3};
@@ -393,6 +409,36 @@ TEST_F(State, AFollowerServesWhatIsCommittedAndNothingElse) {
     if (peer == leader) continue;
     CheckStored(&load, "Reads", cluster_->brokers()[peer].client_address);
   }
+}
+
+TEST_F(State, AFollowerAsksTheLeaderForAnOrderlyGroupAndLeftAloneNeverTellsLessThanItHas) {
+  StartCluster({{"slaveReadEnable", "true"}});
+  CreateTopic("Alone", 1);
+  const std::size_t leader = Leader();
+  const std::size_t alone = (leader + 1) % 3;
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(Send(leader, "Alone", "m" + std::to_string(i), 0).ok());
+  }
+  ASSERT_TRUE(Send(leader, "%RETRY%g_orderly", "x", 0).ok());  // makes the group
+  ASSERT_TRUE(Lock(leader, "g_orderly", "Alone"));
+  const auto code = [&](const std::string& group) {
+    const auto answer = Pull(alone, group, "Alone", 0);
+    return answer.ok() ? answer->code : -1;
+  };
+  ASSERT_TRUE(
+      Eventually([&] { return code("g_any") == 0 && code("g_orderly") == 0; }, seconds(30)));
+  for (std::size_t peer = 0; peer < 3; ++peer) {
+    if (peer != alone) {
+      ASSERT_TRUE(cluster_->Signal(peer, SIGKILL).ok());
+    }
+  }
+  EXPECT_EQ(code("g_any"), 0) << "what is committed stands";
+  const auto answer = Pull(alone, "g_orderly", "Alone", 0);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->code, remoting::kPullNotFound) << answer->remark;
+  const auto said = remoting::PullMessageResponse::Decode(answer->ext);
+  EXPECT_EQ(said->next_begin_offset, 0);
+  EXPECT_EQ(said->max_offset, 5);
 }
 
 }  // namespace
