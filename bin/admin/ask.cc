@@ -54,7 +54,7 @@ Result<std::vector<Leader>> LeadersOf(const std::string& topic, Session* session
   std::vector<Leader> leaders;
   for (const client::BrokerGroup& group : route->brokers) {
     if (group.addresses.empty()) continue;
-    leaders.push_back({group.broker_name, group.addresses.begin()->second});
+    leaders.push_back({group.broker_name, group.addresses.begin()->second, group.cluster});
   }
   if (leaders.empty()) return Status::NotFound("no broker serves topic " + topic);
   return leaders;

@@ -27,6 +27,7 @@ Result<std::vector<std::string>> LeadersAt(const Given& given, Session* session)
 struct Leader {
   std::string broker_name;
   std::string address;
+  std::string cluster;
 };
 // Of the groups that serve a topic. Errors: kNotFound.
 Result<std::vector<Leader>> LeadersOf(const std::string& topic, Session* session);

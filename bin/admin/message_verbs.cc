@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bin/admin/charset.h"
 #include "bin/admin/messages.h"
 #include "bin/admin/number_text.h"
 #include "bin/admin/time_text.h"
@@ -82,8 +83,11 @@ int SendMsgStatus(const Given& given, Session* session) {  // each broker has a 
                    given, session);
 }
 
-// Prints what `range` holds: a line each, or a list of all.
-int Show(Range range, bool bodies, const std::string& group, const Given& given, Session* session) {
+// Prints what `range` holds: a line each, or a list of all. `charset`: of the bodies.
+int Show(Range range, bool bodies, const std::string& group, const std::string& charset,
+         const Given& given, Session* session) {
+  const auto known = ToUtf8("", charset);
+  if (!known.ok()) return WrongUse(known.status());
   const auto begin = TimeOrZero(given.Text("beginTimestamp"));
   const auto end = TimeOrZero(given.Text("endTimestamp"));
   if (!begin.ok()) return WrongUse(begin.status());
@@ -98,8 +102,9 @@ int Show(Range range, bool bodies, const std::string& group, const Given& given,
   if (!started.ok()) return Fail(started);
   std::vector<Record> records;
   std::size_t count = 0;
-  const Status done = ForEach(range, &consumer, [&](const ReceivedMessage& message) {
+  const Status done = ForEach(range, &consumer, [&](ReceivedMessage message) {
     ++count;
+    message.body = ToUtf8(message.body, charset).value();
     if (given.json()) {
       records.push_back(Describe(message));
       return;
@@ -124,7 +129,7 @@ int ConsumeMessage(const Given& given, Session* session) {
   range.from_offset = given.Number("offset");
   range.count = given.Number("MessageNumber");
   range.expression = given.Text("expression");
-  return Show(std::move(range), true, given.Text("consumerGroup"), given, session);
+  return Show(std::move(range), true, given.Text("consumerGroup"), "", given, session);
 }
 
 int PrintMsg(const Given& given, Session* session) {
@@ -132,7 +137,8 @@ int PrintMsg(const Given& given, Session* session) {
   range.topic = given.Text("topic");
   range.route_topic = given.Text("lmqParentTopic");
   range.expression = given.Text("subExpression");
-  return Show(std::move(range), given.Is("printBody"), "", given, session);
+  return Show(std::move(range), given.Is("printBody"), "", given.Text("charsetName"), given,
+              session);
 }
 
 // How many messages of each tag the queue holds.
@@ -159,7 +165,8 @@ int PrintMsgByQueue(const Given& given, Session* session) {
   range.broker_name = given.Text("brokerName");
   range.queue_id = given.Number("queueId");
   if (given.Is("calculate")) return CountTags(range, given, session);
-  return Show(std::move(range), given.Is("printBody"), "", given, session);
+  return Show(std::move(range), given.Is("printBody"), "", given.Text("charsetName"), given,
+              session);
 }
 
 }  // namespace
@@ -169,7 +176,8 @@ std::vector<Verb> MessageVerbs() {
   const char* time = "currentTimeMillis, milliseconds, or yyyy-MM-dd#HH:mm:ss:SSS";
   const Option tags = {"-s,--subExpression", "only with these tags: TagA || TagB", "*"};
   const Option charset = {"-c,--charsetName",
-                          "taken, without effect: bytes are printed as they are", "UTF-8"};
+                          "character set of the bodies, as GBK; UTF-8: they stand as they are",
+                          "UTF-8"};
   return {
       {"sendMessage",
        "send one message",

@@ -145,7 +145,7 @@ Result<std::vector<Leader>> LeadersOfCluster(const Given& given, Session* sessio
   std::vector<Leader> leaders;
   for (const client::BrokerGroup& group : *groups) {
     if (group.addresses.empty() || (!cluster.empty() && group.cluster != cluster)) continue;
-    leaders.push_back({group.broker_name, group.addresses.begin()->second});
+    leaders.push_back({group.broker_name, group.addresses.begin()->second, group.cluster});
   }
   if (leaders.empty()) return Status::NotFound("cluster " + cluster + " has no broker");
   return leaders;

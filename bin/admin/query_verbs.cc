@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "bin/admin/ask.h"
+#include "bin/admin/charset.h"
 #include "bin/admin/messages.h"
 #include "bin/admin/time_text.h"
+#include "bin/admin/tracks.h"
 #include "bin/admin/verbs.h"
 #include "client/message_codec.h"
 #include "remoting/codes.h"
@@ -30,6 +32,7 @@ struct Query {
   std::string count = "64";
   std::string begin_ms = "0";
   std::string end_ms = std::to_string(std::numeric_limits<std::int64_t>::max());
+  std::string cluster = {};  // only there; of a light queue the topic that it belongs to
 };
 
 // Of every group that serves the topic. Errors: kNotFound when there is none.
@@ -38,10 +41,12 @@ Result<std::vector<ReceivedMessage>> Find(const Query& query, Session* session) 
       {"topic", query.topic},         {"key", query.key},
       {"maxNum", query.count},        {"beginTimestamp", query.begin_ms},
       {"endTimestamp", query.end_ms}, {"_UNIQUE_KEY_QUERY", query.unique ? "true" : "false"}};
-  const auto leaders = LeadersOf(query.topic, session);
+  const bool by_parent = query.topic.starts_with("%LMQ%") && !query.cluster.empty();
+  const auto leaders = LeadersOf(by_parent ? query.cluster : query.topic, session);
   if (!leaders.ok()) return leaders.status();
   std::vector<ReceivedMessage> found;
   for (const Leader& leader : *leaders) {
+    if (!by_parent && !query.cluster.empty() && leader.cluster != query.cluster) continue;
     const auto answer = AskOk(leader.address, remoting::kQueryMessage, fields, "", session);
     if (answer.status().code() == StatusCode::kNotFound) continue;
     if (!answer.ok()) return answer.status();
@@ -50,13 +55,17 @@ Result<std::vector<ReceivedMessage>> Find(const Query& query, Session* session) 
     found.insert(found.end(), messages->begin(), messages->end());
   }
   if (!found.empty()) return found;
-  return Status::NotFound("topic " + query.topic + " has no message with key " + query.key);
+  const std::string where = query.cluster.empty() ? "" : " in " + query.cluster;
+  return Status::NotFound("topic " + query.topic + " has no message with key " + query.key + where);
 }
 
-// Has one member of a group consume it now, when -g and -d name one.
+// Whether -g and -d name a member of a group that shall consume it now.
+bool ToAClient(const Given& given) {
+  return given.Has("consumerGroup") && given.Has("clientId");
+}
+
 Status ConsumeNow(const ReceivedMessage& message, const Given& given, Record* record,
                   Session* session) {
-  if (!given.Has("consumerGroup") || !given.Has("clientId")) return Status::Ok();
   const auto answer = AskOk(message.store_host, remoting::kConsumeMessageDirectly,
                             {{"consumerGroup", given.Text("consumerGroup")},
                              {"clientId", given.Text("clientId")},
@@ -69,6 +78,7 @@ Status ConsumeNow(const ReceivedMessage& message, const Given& given, Record* re
 }
 
 int Show(const std::vector<ReceivedMessage>& messages, const Given& given, Session* session) {
+  if (!ToAClient(given)) return PrintWithTracks(messages, given, session);
   std::vector<Record> records;
   for (const ReceivedMessage& message : messages) {
     Record record = Describe(message);
@@ -98,7 +108,9 @@ Result<std::vector<ReceivedMessage>> Lookup(const std::string& id, const Given& 
   const auto message = session->admin().ViewMessage(id);
   if (message.ok()) return std::vector<ReceivedMessage>{*message};
   if (given.Has("topic")) {
-    auto found = Find({given.Text("topic"), id, true}, session);
+    Query query{given.Text("topic"), id, true};
+    query.cluster = given.Text("cluster");
+    auto found = Find(query, session);
     if (found.ok()) return found;
   }
   return message.status();
@@ -134,6 +146,9 @@ int SendAgain(const std::vector<ReceivedMessage>& messages, const Given& given, 
 }
 
 int ById(const Given& given, Session* session) {
+  const std::string& charset = given.Text("bodyFormat");
+  const auto known = ToUtf8("", charset);
+  if (!known.ok()) return WrongUse(known.status());
   std::vector<ReceivedMessage> messages;
   for (const std::string& id : Split(given.Text("msgId"), ',')) {
     if (id.empty()) continue;
@@ -141,13 +156,15 @@ int ById(const Given& given, Session* session) {
     if (!found.ok()) return Fail(found.status());
     messages.insert(messages.end(), found->begin(), found->end());
   }
-  const bool to_a_client = given.Has("consumerGroup") && given.Has("clientId");
-  if (given.Is("sendMessage") && !to_a_client) return SendAgain(messages, given, session);
+  if (given.Is("sendMessage") && !ToAClient(given)) return SendAgain(messages, given, session);
+  for (ReceivedMessage& message : messages) message.body = ToUtf8(message.body, charset).value();
   return Show(messages, given, session);
 }
 
 int ByUniqueKey(const Given& given, Session* session) {
-  const auto found = Find({given.Text("topic"), given.Text("msgId"), true}, session);
+  Query query{given.Text("topic"), given.Text("msgId"), true};
+  query.cluster = given.Text("cluster");
+  const auto found = Find(query, session);
   if (!found.ok()) return Fail(found.status());
   if (given.Is("showAll")) return Show(*found, given, session);
   return Show({found->front()}, given, session);
@@ -155,6 +172,7 @@ int ByUniqueKey(const Given& given, Session* session) {
 
 int ByKey(const Given& given, Session* session) {
   Query query{given.Text("topic"), given.Text("msgKey"), false, given.Text("maxNum")};
+  query.cluster = given.Text("cluster");
   if (given.Number("beginTimestamp") > 0) query.begin_ms = given.Text("beginTimestamp");
   if (given.Number("endTimestamp") > 0) query.end_ms = given.Text("endTimestamp");
   const auto found = Find(query, session);
@@ -169,6 +187,9 @@ int ByKey(const Given& given, Session* session) {
 }
 
 int ByOffset(const Given& given, Session* session) {
+  const std::string& charset = given.Text("bodyFormat");
+  const auto known = ToUtf8("", charset);
+  if (!known.ok()) return WrongUse(known.status());
   client::PullConsumerOptions options;
   options.client = session->client_options();
   client::PullConsumer consumer(options);
@@ -186,8 +207,8 @@ int ByOffset(const Given& given, Session* session) {
   });
   if (!done.ok()) return Fail(done);
   if (!found.empty()) {
-    Print({Describe(found.front())}, given);
-    return kDone;
+    found.front().body = ToUtf8(found.front().body, charset).value();
+    return PrintWithTracks(found, given, session);
   }
   return Fail(Status::NotFound("queue " + given.Text("queueId") + " of " + range.topic +
                                " has no message at offset " + given.Text("offset")));
@@ -258,13 +279,16 @@ std::vector<Verb> QueryVerbs() {
   const Option group = {"-g,--consumerGroup", "with -d: has this group's client consume it now",
                         ""};
   const Option client = {"-d,--clientId", "with -g: the client", ""};
-  const Option cluster = {"-c,--cluster", "taken, without effect", ""};
-  const Option format = {"-f,--bodyFormat", "taken, without effect: bodies stand as they are", ""};
+  const Option cluster = {"-c,--cluster",
+                          "only in this cluster; of a light queue (%LMQ%): the topic it belongs to",
+                          ""};
+  const Option format = {"-f,--bodyFormat",
+                         "character set of the body, as GBK; else it stands as it is", ""};
   const Option begin = {"-b,--beginTimestamp", "stored not before, milliseconds", "0", kCount};
   const Option end = {"-e,--endTimestamp", "stored not after, milliseconds; 0: any", "0", kCount};
   return {
       {"queryMsgById",
-       "show one message by its offset message id",
+       "show one message by its offset message id, and which groups consumed it",
        "-i 7F00000100002A9F0000000000000000 -t Orders",
        {{"-i,--msgId", "offset message id, or several with commas; with -t also unique keys"},
         {"-t,--topic", "topic", ""},
@@ -286,7 +310,7 @@ std::vector<Verb> QueryVerbs() {
         cluster},
        ByKey},
       {"queryMsgByUniqueKey",
-       "show the message with a unique key",
+       "show the message with a unique key, and which groups consumed it",
        "-t Orders -i 0A0000091F4C18B4AAC2092E0E480000",
        {topic,
         {"-i,--msgId", "unique key, as a send prints it"},
@@ -296,7 +320,7 @@ std::vector<Verb> QueryVerbs() {
         cluster},
        ByUniqueKey},
       {"queryMsgByOffset",
-       "show the message at an offset of a queue",
+       "show the message at an offset of a queue, and which groups consumed it",
        "-t Orders -b RaftNode00 -i 0 -o 0",
        {topic,
         {"-b,--brokerName", "broker name"},

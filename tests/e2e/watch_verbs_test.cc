@@ -1,10 +1,11 @@
 // mqadmin's verbs that go on until they are stopped, and what else it learned from the original:
-// exportMetrics, sending again, light queues.
+// exportMetrics, sending again, light queues, tracks, character sets.
 
 #include <gmock/gmock.h>
 #include <signal.h>
 
 #include <fstream>
+#include <future>
 #include <iterator>
 
 #include "remoting/json.h"
@@ -19,6 +20,7 @@ using std::chrono::seconds;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::MatchesRegex;
+using testing::Not;
 
 class WatchVerbs : public ClusterTest {
  protected:
@@ -57,18 +59,39 @@ class WatchVerbs : public ClusterTest {
     }
     return last;
   }
-  // A member of `group` consumes everything that the topic holds, and leaves.
-  void Consume(const std::string& group, const std::string& topic) {
+  // A member of `group` that stays online.
+  std::unique_ptr<client::PushConsumer> Join(
+      const std::string& group, const std::string& topic, const std::string& tags = "*",
+      client::MessageModel model = client::MessageModel::kClustering,
+      std::shared_future<void> until = {}) {
     client::PushConsumerOptions options;
     options.client = ClientOf(group);
     options.group = group;
+    options.model = model;
     options.consume_from = client::ConsumeFrom::kFirstOffset;
     options.offset_commit_interval = std::chrono::milliseconds(100);
-    client::PushConsumer consumer(options);
-    ASSERT_TRUE(consumer.Subscribe(topic).ok());
-    consumer.SetListener(
-        [](const auto&, client::ConcurrentContext*) { return client::ConcurrentResult::kSuccess; });
-    ASSERT_TRUE(consumer.Start().ok());
+    auto consumer = std::make_unique<client::PushConsumer>(options);
+    EXPECT_TRUE(consumer->Subscribe(topic, tags).ok());
+    consumer->SetListener([until](const auto&, client::ConcurrentContext*) {
+      if (until.valid()) until.wait();
+      return client::ConcurrentResult::kSuccess;
+    });
+    EXPECT_TRUE(consumer->Start().ok());
+    return consumer;
+  }
+  // What became of the first message that `words` show, by group.
+  std::map<std::string, std::string> Tracks(const std::vector<std::string>& words) {
+    std::map<std::string, std::string> tracks;
+    const Json messages = RunJson(words);
+    if (messages.items().empty()) return tracks;
+    for (const Json& track : messages.items()[0]["MessageTracks"].items()) {
+      tracks[track["consumerGroup"].AsString()] = track["trackType"].AsString();
+    }
+    return tracks;
+  }
+  // A member of `group` consumes everything that the topic holds, and leaves.
+  void Consume(const std::string& group, const std::string& topic) {
+    const auto consumer = Join(group, topic);
     const client::MessageQueue queue{topic, "RaftNode00", 0};
     ASSERT_TRUE(Eventually(
         [&] {
@@ -196,6 +219,79 @@ TEST_F(WatchVerbs, AMessageSentAgainIsTheSameMessageOnceMore) {
   EXPECT_EQ(RunJson({"queryMsgById", "-i", both}).items().size(), 2u);
   EXPECT_EQ(Run({"queryMsgById", "-i", both, "-s", "false"}).exit_code, 0);
   EXPECT_EQ(ReadTopic("Orders").begin()->second.size(), 2u) << "nothing was sent";
+}
+
+TEST_F(WatchVerbs, AMessageIsShownWithWhatBecameOfItInEachGroup) {
+  const client::SendResult sent = Send("Orders", 1);
+  const std::vector<std::string> by_id = {"queryMsgById", "-i", sent.offset_message_id};
+  EXPECT_THAT(Run(by_id).out, HasSubstr("\nWARN: No Consumer\n"));
+  EXPECT_THAT(Tracks(by_id), IsEmpty());
+  Consume("gone", "Orders");
+  std::promise<void> release;
+  const auto done = Join("done", "Orders");
+  const auto filtered = Join("filtered", "Orders", "other");
+  const auto everywhere = Join("all", "Orders", "*", client::MessageModel::kBroadcasting);
+  const auto waiting = Join("waiting", "Orders", "*", client::MessageModel::kClustering,
+                            release.get_future().share());
+  const std::map<std::string, std::string> wanted = {{"all", "CONSUME_BROADCASTING"},
+                                                     {"done", "CONSUMED"},
+                                                     {"filtered", "CONSUMED_BUT_FILTERED"},
+                                                     {"gone", "NOT_ONLINE"},
+                                                     {"waiting", "NOT_CONSUME_YET"}};
+  EXPECT_TRUE(Eventually([&] { return Tracks(by_id) == wanted; }, seconds(60)))
+      << testing::PrintToString(Tracks(by_id));
+  EXPECT_EQ(Tracks({"queryMsgByUniqueKey", "-t", "Orders", "-i", sent.message_id}), wanted);
+  EXPECT_EQ(Tracks({"queryMsgByOffset", "-t", "Orders", "-b", "RaftNode00", "-i", "0", "-o", "0"}),
+            wanted);
+  const std::string out = Run(by_id).out;
+  EXPECT_THAT(out, HasSubstr("MessageTrack [consumerGroup=done, trackType=CONSUMED, "
+                             "exceptionDesc=null]\n"));
+  EXPECT_THAT(out, HasSubstr("MessageTrack [consumerGroup=gone, trackType=NOT_ONLINE, "
+                             "exceptionDesc=CODE:206 DESC:"));
+  release.set_value();
+}
+
+TEST_F(WatchVerbs, BodiesAreReadInTheCharacterSetThatIsNamed) {
+  const std::string id = Send("Orders", 1).offset_message_id;
+  const std::string as_utf16 = "扯摹‰";  // what the bytes of "body 0" are then
+  for (const std::vector<std::string>& verb : std::vector<std::vector<std::string>>{
+           {"queryMsgById", "-i", id, "-f"},
+           {"queryMsgByOffset", "-t", "Orders", "-b", "RaftNode00", "-i", "0", "-o", "0", "-f"},
+           {"printMsg", "-t", "Orders", "-c"},
+           {"printMsgByQueue", "-t", "Orders", "-a", "RaftNode00", "-i", "0", "-d", "true",
+            "-c"}}) {
+    SCOPED_TRACE(verb[0]);
+    std::vector<std::string> words = verb;
+    words.emplace_back("UTF-16BE");
+    EXPECT_THAT(Run(words).out, HasSubstr(as_utf16));
+    words.back() = "NoSet";
+    const AdminRun refused = Run(words);
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_THAT(refused.out, HasSubstr("NoSet"));
+    words.resize(words.size() - 2);
+    EXPECT_THAT(Run(words).out, HasSubstr("body 0"));
+  }
+}
+
+TEST_F(WatchVerbs, AQueryLooksOnlyInTheClusterThatIsNamed) {
+  const client::SendResult sent = Send("Orders", 1);
+  for (const std::vector<std::string>& verb : std::vector<std::vector<std::string>>{
+           {"queryMsgByKey", "-t", "Orders", "-k", "key", "-c"},
+           {"queryMsgByUniqueKey", "-t", "Orders", "-i", sent.message_id, "-c"},
+           {"queryMsgById", "-t", "Orders", "-i", sent.message_id, "-c"}}) {
+    SCOPED_TRACE(verb[0]);
+    std::vector<std::string> words = verb;
+    words.emplace_back("RaftCluster");
+    EXPECT_EQ(Run(words).exit_code, 0);
+    words.back() = "NoCluster";
+    EXPECT_EQ(Run(words).exit_code, 1);
+  }
+  // Of a light queue it is the topic whose route leads there.
+  const std::vector<std::string> light = {"queryMsgByKey", "-t", "%LMQ%light", "-k", "key"};
+  EXPECT_THAT(Run(light).out, Not(HasSubstr("has no message")));
+  std::vector<std::string> by_parent = light;
+  by_parent.insert(by_parent.end(), {"-c", "Orders"});
+  EXPECT_THAT(Run(by_parent).out, HasSubstr("has no message"));
 }
 
 TEST_F(WatchVerbs, ALightQueueIsLookedForWhereItsParentIs) {
