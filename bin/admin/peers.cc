@@ -51,6 +51,10 @@ GroupView AskAll(std::string broker_name, const std::vector<std::string>& addres
         if (!member.client_address.empty()) to_ask.push_back(member.client_address);
       }
     }
+    // The leader's address (leaderIP) is one more of a peer, which shows under its own.
+    const auto twice = std::find_if(group.peers.begin(), group.peers.end(),
+                                    [&](const PeerView& p) { return p.status && p.id == view.id; });
+    if (!view.id.empty() && twice != group.peers.end()) group.peers.erase(twice);
     group.peers.push_back(std::move(view));
   }
   return group;

@@ -127,6 +127,10 @@ TEST_F(LeaderAddress, AMessageIdLeadsToItsMessageWhoeverLeadsAndAKilledLeaderKee
   const std::size_t old = Leader();
   ExpectOnlyAt(old);
 
+  // Asked under both its addresses, the leader is one peer.
+  const AdminRun peers = RunAdmin(cluster_->namesrv_address(), {"raftStatus", "-o", "json"});
+  EXPECT_EQ(Count(peers.out, "\"Peer\""), 3u) << peers.out;
+
   ASSERT_TRUE(cluster_->Signal(old, SIGKILL).ok());  // and it stays dead
   Result<client::ReceivedMessage> found = Status::NotFound("not asked");
   EXPECT_TRUE(Eventually(
@@ -191,10 +195,11 @@ TEST_F(LeaderAddress, ABrokerWhoseProcessIsKilledStillGivesItUpWithTheLeadership
   const pid_t process = ProcessOf(old);
   ASSERT_GT(process, 1);
   ASSERT_EQ(::kill(process, SIGKILL), 0);
-  // Asked under the address that goes away: the answer may be lost with it.
+  // Asked under its own address: the answer is not lost with the other one.
   const AdminRun moved = RunAdmin(cluster_->namesrv_address(), {"transferLeader"});
   const std::size_t now = LeaderAfter(old);
   EXPECT_NE(now, old) << moved.out;
+  EXPECT_EQ(moved.exit_code, 0) << moved.out;
   ExpectOnlyAt(now);
   EXPECT_EQ(Count(LogOf(old), "this broker moves the address itself"), 1u);
 }
