@@ -9,6 +9,8 @@
 #include <array>
 #include <string_view>
 
+#include "broker/process/leader_address_port.h"
+
 namespace triad::broker {
 namespace {
 
@@ -39,6 +41,7 @@ std::vector<Interface> ListInterfaces() {
     entry.address = text;
     entry.up = (one->ifa_flags & IFF_UP) != 0;
     entry.loopback = (one->ifa_flags & IFF_LOOPBACK) != 0;
+    entry.moves = IsMoved(entry.address, entry.name);
     found.push_back(std::move(entry));
   }
   ::freeifaddrs(list);
@@ -49,7 +52,7 @@ ChosenAddress ChooseAddress(const std::vector<Interface>& interfaces) {
   ChosenAddress chosen;
   for (const Interface& one : interfaces) {
     if (one.loopback) continue;
-    const bool usable = one.up && !IsBridge(one.name);
+    const bool usable = one.up && !one.moves && !IsBridge(one.name);
     if (usable && chosen.address.empty()) {
       chosen.address = one.address;
       chosen.how = "the first interface that is up and no bridge (" + one.name + ")";
@@ -57,7 +60,7 @@ ChosenAddress ChooseAddress(const std::vector<Interface>& interfaces) {
     }
     chosen.candidates += (chosen.candidates.empty() ? "" : ", ") + one.name + " " + one.address;
     if (!one.up) chosen.candidates += " (down)";
-    if (one.up && !usable) chosen.candidates += " (bridge)";
+    if (one.up && !usable) chosen.candidates += one.moves ? " (leaderIP)" : " (bridge)";
   }
   if (!chosen.address.empty()) return chosen;
   chosen.address = "127.0.0.1";

@@ -16,6 +16,7 @@ struct Interface {
   std::string address;  // IPv4 in dotted form
   bool up = false;
   bool loopback = false;
+  bool moves = false;  // some group's leaderIP
 };
 std::vector<Interface> ListInterfaces();
 
@@ -25,7 +26,8 @@ struct ChosenAddress {
   std::string candidates;  // the others, "name address, ..."; empty: none
   bool fallback = false;   // nothing usable: loopback
 };
-// The first interface that is up and neither loopback nor a bridge of containers or machines.
+// The first interface that is up and neither loopback nor a bridge of containers or machines; no
+// address that moves.
 ChosenAddress ChooseAddress(const std::vector<Interface>& interfaces);
 
 // A host name as an address (IPv4 first); an address as it is. Blocks. Errors: kInvalidArgument.

@@ -6,10 +6,11 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -27,6 +28,7 @@ namespace {
 constexpr char kLeads = 'l';
 constexpr char kFollows = 'f';
 constexpr std::chrono::milliseconds kTriesAgain{100};
+constexpr std::chrono::milliseconds kRenews{1000};  // what the kernel would remove otherwise
 
 // The child's life.
 class Keeper {
@@ -58,16 +60,21 @@ class Keeper {
   }
 
   void Yield(const std::string& rival) {
-    if (rival != rival_) {
-      std::fprintf(stderr, "%s: another machine has it now (%s)\n", name_.c_str(), rival.c_str());
-    }
+    if (rival != rival_) Say("another machine claims it (" + rival + ")");
     rival_ = rival;
     if (!rule_.OnClaim(MonoNow())) return;
-    std::fprintf(stderr,
-                 "%s: %s claims it again and again while this broker leads: not taken for %lld s; "
-                 "expected an address that no other machine has\n",
-                 name_.c_str(), rival.c_str(),
-                 static_cast<long long>(LeaderAddressRule::kYields.count() / 1000));
+    Say(rival + " claims it again and again while this broker leads: not taken for " +
+        std::to_string(LeaderAddressRule::kYields.count() / 1000) +
+        " s, in which clients do not reach this broker; expected an address that no other machine "
+        "has");
+  }
+
+  // What nobody reads must not hold up who has the address.
+  void Say(const std::string& what) const {
+    const std::string line = name_ + ": " + what + "\n";
+    pollfd out{STDERR_FILENO, POLLOUT, 0};
+    if (::poll(&out, 1, 0) != 1 || (out.revents & POLLOUT) == 0) return;
+    if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;  // nobody is left to tell
   }
 
   // Does what the rule says; whether the address is here.
@@ -75,24 +82,27 @@ class Keeper {
     const TimePoint now = MonoNow();
     const LeaderAddressRule::Step step = rule_.At(now);
     next_ = step.next;
-    // Also again, in case somebody took it off the interface.
-    int error = step.announce || step.has != has_ ? port_.Change(step.has) : 0;
+    const bool renew = step.has && (step.announce || now >= renew_at_);
+    int error = renew || step.has != has_ ? port_.Change(step.has) : 0;
     if (!step.has && error == ENODEV) error = 0;  // gone with its interface
     Note("change", error);
     if (step.announce && error == 0) Note("announcement", port_.Announce());
-    if (step.has == has_) return has_;
     if (error != 0) {
       next_ = now + kTriesAgain;
       return has_;
     }
-    std::fprintf(stderr, "%s: %s\n", name_.c_str(), step.has ? "taken" : "released");
+    if (renew) renew_at_ = now + kRenews;
+    if (step.has) next_ = std::min(*step.next, renew_at_);
+    if (step.has == has_) return has_;
+    Say(step.has ? "taken" : "released");
     rival_.clear();
     return has_ = step.has;
   }
 
   void Note(const char* what, int error) {
     if (error != 0 && error != error_) {
-      std::fprintf(stderr, "%s: no %s: %s\n", name_.c_str(), what, std::strerror(error));
+      Say("no " + std::string(what) + ": " + std::strerror(error) +
+          "; as long as this broker leads, clients do not reach it");
     }
     if (error != 0) error_ = error;
   }
@@ -106,6 +116,7 @@ class Keeper {
   const std::string name_;
   LeaderAddressRule rule_;
   std::optional<TimePoint> next_;
+  TimePoint renew_at_;
   std::string rival_;  // has claimed it since this one took it
   bool has_ = false;
   bool broker_gone_ = false;
@@ -149,8 +160,11 @@ Result<std::unique_ptr<LeaderAddressKeeper>> LeaderAddressKeeper::Start(
   const pid_t child = ::fork();
   if (child == 0) {
     ::close(ends[1]);
-    // A Ctrl-C or a service manager means the broker; this process ends after it.
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(signal, SIG_IGN);
+    // A terminal or a service manager means the broker; this process ends after it.
+    ::setsid();
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGTSTP}) {
+      ::signal(signal, SIG_IGN);
+    }
     ::prctl(PR_SET_NAME, "triad-leaderip");
     Keeper(port.get(), ends[0], "leaderIP " + config.leader_ip + " on " + *interface).Run();
     ::_exit(0);
@@ -180,8 +194,10 @@ void LeaderAddressKeeper::Lead(bool leads) {
     LOG(ERROR) << "leaderIP: process " << process_ << " (triad-leaderip) has ended ("
                << std::strerror(errno)
                << "): this broker moves the address itself; restart it, for as it is now the "
-                  "address stays behind when the broker is killed";
+                  "address stays for "
+               << LeaderAddressPort::kKernelKeeps.count() << " s when the broker is killed";
   }
+  ::waitpid(process_, nullptr, WNOHANG);
   MoveItself(leads);
 }
 

@@ -2,12 +2,11 @@
 // this peer leads, and takes it away again.
 //
 // A process of its own: it outlives a broker that is killed and stays awake when the broker is
-// paused, so the address is never left behind. What it does when: LeaderAddressRule; how:
-// LeaderAddressPort. It says what it does on the broker's standard error; ends when the broker has
-// ended and the address is away. Should it be killed, the broker does the same itself as long as it
-// lives: takes the address at a claim, gives it up at once. An address left over by a machine's
-// crash is removed at the start. Owner: main, which makes it before the first thread. Thread: Lead
-// on one thread at a time.
+// paused. Should both be killed or stopped, the kernel removes the address by itself. What it does
+// when: LeaderAddressRule; how: LeaderAddressPort. It says what it does on the broker's standard
+// error; ends when the broker has ended and the address is away. Should it be killed, the broker
+// does the same itself as long as it lives: takes the address at a claim, gives it up at once.
+// Owner: main, which makes it before the first thread. Thread: Lead on one thread at a time.
 
 #pragma once
 

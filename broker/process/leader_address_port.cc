@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "broker/process/advertised_address.h"
 #include "common/clock.h"
@@ -27,7 +28,26 @@ namespace {
 constexpr timeval kKernelAnswers{2, 0};
 constexpr std::chrono::milliseconds kPredecessorGoes{2000};
 
+// The name of what moves `ip` on `interface`, and its size. In the namespace of the network, of
+// which there is one.
+std::pair<sockaddr_un, socklen_t> NameOf(const std::string& ip, const std::string& interface) {
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  const std::string text = "triad-leaderip-" + ip + "-" + interface;
+  std::copy(text.begin(), text.end(), name.sun_path + 1);
+  return {name, static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size())};
+}
+
 }  // namespace
+
+bool IsMoved(const std::string& ip, const std::string& interface) {
+  const auto [name, size] = NameOf(ip, interface);
+  const int probe = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (probe < 0) return false;
+  const bool found = ::connect(probe, reinterpret_cast<const sockaddr*>(&name), size) == 0;
+  ::close(probe);
+  return found;
+}
 
 LeaderAddressPort::~LeaderAddressPort() {
   if (routes_ >= 0) ::close(routes_);
@@ -86,14 +106,10 @@ Status LeaderAddressPort::RefuseOther() const {
 }
 
 // The process of a broker that was killed a moment ago may still be there, and would take the
-// address from its successor. A name in the namespace of the network, of which there is one.
+// address from its successor.
 Status LeaderAddressPort::Succeed() {
-  sockaddr_un name{};
-  name.sun_family = AF_UNIX;
-  const std::string text = "triad-leaderip-" + ip_ + "-" + interface_;
-  std::copy(text.begin(), text.end(), name.sun_path + 1);
+  const auto [name, size] = NameOf(ip_, interface_);
   const auto* where = reinterpret_cast<const sockaddr*>(&name);
-  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
   name_ = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   const TimePoint deadline = MonoNow() + kPredecessorGoes;
   while (::bind(name_, where, size) != 0) {
@@ -123,12 +139,16 @@ int LeaderAddressPort::Change(bool add) {
       rtattr head;
       in_addr value;
     } attributes[2]{};
+    struct {
+      rtattr head;
+      ifa_cacheinfo value;
+    } life{};
   } request;
   request.head.nlmsg_len = sizeof request;
   request.head.nlmsg_type = add ? RTM_NEWADDR : RTM_DELADDR;
   request.head.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
   request.head.nlmsg_seq = ++asked_;
-  if (add) request.head.nlmsg_flags |= NLM_F_CREATE | NLM_F_EXCL;
+  if (add) request.head.nlmsg_flags |= NLM_F_CREATE | NLM_F_REPLACE;
   request.body.ifa_family = AF_INET;
   request.body.ifa_prefixlen = 32;  // no route through it, and no source address of our own calls
   request.body.ifa_index = static_cast<std::uint32_t>(link_.sll_ifindex);
@@ -137,6 +157,9 @@ int LeaderAddressPort::Change(bool add) {
     request.attributes[i].head = {sizeof request.attributes[i], kinds[i]};
     request.attributes[i].value = address_;
   }
+  request.life.head = {sizeof request.life, IFA_CACHEINFO};
+  request.life.value.ifa_prefered = request.life.value.ifa_valid =
+      static_cast<std::uint32_t>(kKernelKeeps.count());
   if (::send(routes_, &request, sizeof request, 0) < 0) return errno;
   struct {
     nlmsghdr head;
@@ -148,7 +171,7 @@ int LeaderAddressPort::Change(bool add) {
   } while (answer.head.nlmsg_seq != asked_);
   if (answer.head.nlmsg_type != NLMSG_ERROR) return EPROTO;
   const int error = -answer.body.error;
-  return error == (add ? EEXIST : EADDRNOTAVAIL) ? 0 : error;
+  return !add && error == EADDRNOTAVAIL ? 0 : error;
 }
 
 int LeaderAddressPort::Send(std::uint16_t operation) {

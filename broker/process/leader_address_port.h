@@ -1,15 +1,17 @@
 // LeaderAddressPort: a network interface that gets leaderIP and loses it, and what others on the
 // network say about the address.
 //
-// Changes addresses through rtnetlink; announces and hears by ARP. Only what a broker put there is
-// ever removed: the address as a /32. Thread: one at a time; after a fork each process may use its
-// copy, but only one may listen. Source: RFC 5227 (announcements, conflicts), rtnetlink(7).
+// Changes addresses through rtnetlink; announces and hears by ARP. The kernel itself removes what
+// is not renewed, whatever became of this process. Only what a broker put there is ever removed:
+// the address as a /32. Thread: one at a time; after a fork each process may use its copy, but only
+// one may listen. Source: RFC 5227 (announcements, conflicts), rtnetlink(7).
 
 #pragma once
 
 #include <netinet/in.h>
 #include <netpacket/packet.h>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -18,8 +20,13 @@
 
 namespace triad::broker {
 
+// Does a broker of this machine move this address on this interface?
+bool IsMoved(const std::string& ip, const std::string& interface);
+
 class LeaderAddressPort {
  public:
+  static constexpr std::chrono::seconds kKernelKeeps{5};
+
   LeaderAddressPort() = default;
   ~LeaderAddressPort();
   LeaderAddressPort(const LeaderAddressPort&) = delete;
@@ -28,7 +35,8 @@ class LeaderAddressPort {
   // Removes what a crash left over. Errors, ready to print with the key, what was found and what
   // was expected: no permission, no Ethernet, the address is another's on this machine.
   Status Open(const std::string& ip, const std::string& interface);
-  // 0 or an errno. An address that is there already, or away already, is no error.
+  // Adds it for kKernelKeeps, or for as long again; or removes it. 0 or an errno. An address that
+  // is away already is no error.
   int Change(bool add);
   int Announce();
   // Which other machine has said, since the last call, that it has the address?

@@ -27,6 +27,7 @@ void LeaderAddressRule::OnLeading(bool leads, TimePoint now) {
   leads_ = leads;
   if (!leads) {  // claims of a next leader are as they must be
     claims_ = 0;
+    disputed_at_.reset();
     yields_until_ = TimePoint();
   }
 }
@@ -37,12 +38,19 @@ bool LeaderAddressRule::OnClaim(TimePoint now) {
     until_ = std::min(*until_, now + kLingers);
     return false;
   }
-  until_.reset();
+  if (disputed_at_ && now - *disputed_at_ < kEchoes) return false;
+  const bool repeated = disputed_at_ && now - *disputed_at_ < kDisputed;
+  disputed_at_ = now;
   if (claims_ == 0 || now - first_claim_ > kRivalry) {
     claims_ = 0;
     first_claim_ = now;
   }
-  if (++claims_ < kClaimsMax) return false;
+  if (++claims_ < kClaimsMax && !repeated) {
+    announce_at_ = now;
+    return false;
+  }
+  until_.reset();
+  if (claims_ < kClaimsMax) return false;
   claims_ = 0;
   yields_until_ = now + kYields;
   return true;

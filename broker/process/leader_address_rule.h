@@ -24,6 +24,11 @@ class LeaderAddressRule {
 
   // After another's claim, once it does not lead: what was received before is answered still.
   static constexpr std::chrono::milliseconds kLingers{200};
+  // Another's claim while this peer leads is answered by an announcement; the machine of a former
+  // leader may speak for so long still. Repeated within kDisputed, it is obeyed until the next
+  // renewal (RFC 5227, 2.4b).
+  static constexpr std::chrono::milliseconds kEchoes{500};
+  static constexpr std::chrono::milliseconds kDisputed{10'000};
   // So many claims by others, within kRivalry, while this peer leads by a majority's word: it is
   // somebody else's address. Then it is left alone for kYields.
   static constexpr int kClaimsMax = 5;
@@ -49,6 +54,7 @@ class LeaderAddressRule {
   std::size_t announced_ = 0;
   int claims_ = 0;  // by others while it led
   TimePoint first_claim_;
+  std::optional<TimePoint> disputed_at_;  // the last of them that counted
   TimePoint yields_until_;
 };
 

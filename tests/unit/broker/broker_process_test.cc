@@ -20,12 +20,14 @@ TEST(AdvertisedAddress, OPS_3_BridgesLoopbackAndDownInterfacesAreSkipped) {
   const ChosenAddress chosen = ChooseAddress({{"lo", "127.0.0.1", true, true},
                                               {"docker0", "172.17.0.1", true, false},
                                               {"eth9", "10.0.0.1", false, false},
+                                              {"eth0", "192.0.2.20", true, false, true},
                                               {"eth0", "192.0.2.21", true, false},
                                               {"eth1", "192.0.2.22", true, false}});
   EXPECT_EQ(chosen.address, "192.0.2.21");
   EXPECT_FALSE(chosen.fallback);
   EXPECT_THAT(chosen.how, HasSubstr("eth0"));
   EXPECT_THAT(chosen.candidates, AllOf(HasSubstr("docker0 172.17.0.1 (bridge)"),
+                                       HasSubstr("eth0 192.0.2.20 (leaderIP)"),
                                        HasSubstr("eth9 10.0.0.1 (down)"), HasSubstr("eth1")));
 }
 

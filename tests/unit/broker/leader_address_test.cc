@@ -33,6 +33,7 @@ TimePoint At(std::int64_t ms) {
   return TimePoint(seconds(1000)) + milliseconds(ms);
 }
 constexpr std::int64_t kKeepsMs = LeaderAddressRule::kKeeps.count();
+constexpr std::int64_t kEchoesMs = LeaderAddressRule::kEchoes.count();
 
 TEST(LeaderAddressRule, OnlyALeaderTakesAndAnnouncesIt) {
   LeaderAddressRule rule;
@@ -102,10 +103,33 @@ TEST(LeaderAddressRule, APausedLeaderLosesItAndAWokenOneDoesNotTakeItByItself) {
 TEST(LeaderAddressRule, ALeaderTakesItBackWithItsNextRenewal) {
   LeaderAddressRule rule;
   rule.OnLeading(true, At(0));
-  EXPECT_FALSE(rule.OnClaim(At(1)));
-  EXPECT_FALSE(rule.At(At(1)).has);
+  rule.OnClaim(At(1));
+  rule.OnClaim(At(1 + kEchoesMs));
+  EXPECT_FALSE(rule.At(At(1 + kEchoesMs)).has);
   rule.OnLeading(true, At(1000));
   EXPECT_TRUE(rule.At(At(1000)).announce);
+}
+
+TEST(LeaderAddressRule, ALeaderAnswersAFirstClaimAndObeysARepeatedOne) {
+  LeaderAddressRule rule;
+  rule.OnLeading(true, At(0));
+  EXPECT_TRUE(rule.At(At(0)).announce);
+  EXPECT_FALSE(rule.At(At(50)).announce);
+  EXPECT_FALSE(rule.OnClaim(At(50)));
+  EXPECT_TRUE(rule.At(At(50)).announce);
+  for (std::int64_t ms = 51; ms < 50 + kEchoesMs; ms += 100) rule.OnClaim(At(ms));
+  EXPECT_TRUE(rule.At(At(49 + kEchoesMs)).has);  // a former leader's machine, that is all
+  EXPECT_FALSE(rule.OnClaim(At(50 + kEchoesMs)));
+  EXPECT_FALSE(rule.At(At(50 + kEchoesMs)).has);
+}
+
+TEST(LeaderAddressRule, AClaimLongAfterTheLastOneIsAFirstOne) {
+  LeaderAddressRule rule;
+  for (const std::int64_t ms : {std::int64_t{0}, LeaderAddressRule::kDisputed.count()}) {
+    rule.OnLeading(true, At(ms));
+    rule.OnClaim(At(ms));
+    EXPECT_TRUE(rule.At(At(ms)).has);
+  }
 }
 
 TEST(LeaderAddressRule, AnAddressThatSomebodyElseKeepsClaimingIsLeftAloneForAWhile) {
@@ -233,6 +257,13 @@ std::string TakeOver() {
   if (Has("v0")) return "what a crash had left over is still there";
   (*first)->Lead(true);
   if (!Within(seconds(20), [] { return Has("v0"); })) return "the leader did not get it";
+  for (const Interface& one : ListInterfaces()) {
+    if (one.moves != (one.address == "10.98.0.100")) return one.address + " moves, or does not";
+  }
+  if (::getsid((*first)->process()) == ::getsid(0)) return "the process is one of the terminal's";
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP}) {
+    ::kill((*first)->process(), signal);
+  }
 
   auto second = start_there();
   if (!second.ok()) return second.status().ToString();
@@ -263,15 +294,55 @@ std::string LoseTheProcess() {
   (*keeper)->Lead(true);
   if (!Within(seconds(20), [] { return Has("v0"); })) return "the leader did not get it";
   ::kill((*keeper)->process(), SIGKILL);
-  ::waitpid((*keeper)->process(), nullptr, 0);
+  siginfo_t dead;
+  ::waitid(P_PID, static_cast<id_t>((*keeper)->process()), &dead, WEXITED | WNOWAIT);
   (*keeper)->Lead(true);
   if (!Has("v0")) return "the leader lost it with the process";
+  if (::waitpid((*keeper)->process(), nullptr, WNOHANG) != -1) return "the process is a zombie";
   (*keeper)->Lead(false);
   if (Has("v0")) return "it was left behind by who does not lead any more";
   (*keeper)->Lead(true);
   if (!Has("v0")) return "the next leadership did not get it";
   *keeper = nullptr;
   return Has("v0") ? "it was left behind at the end" : "";
+}
+
+// A broker that leads, with a standard error that takes nothing any more. Never returns.
+void LeadUnheard(int report) {
+  int unread[2];
+  if (::pipe2(unread, O_NONBLOCK) != 0) ::_exit(3);
+  char full[4096] = {};
+  while (::write(unread[1], full, sizeof full) > 0) {
+  }
+  ::fcntl(unread[1], F_SETFL, 0);
+  ::dup2(unread[1], STDERR_FILENO);
+  auto keeper = LeaderAddressKeeper::Start(ConfigOn("v0"));
+  const pid_t process = keeper.ok() ? (*keeper)->process() : 0;
+  if (::write(report, &process, sizeof process) < 0 || process <= 0) ::_exit(3);
+  for (;; ::poll(nullptr, 0, 100)) (*keeper)->Lead(true);
+}
+
+std::string LoseBoth() {
+  if (!MakeOneInterface()) return "no interfaces";
+  int report[2];
+  if (::pipe(report) != 0) return "no pipe";
+  const pid_t broker = ::fork();
+  if (broker == 0) LeadUnheard(report[1]);
+  pid_t process = 0;
+  if (::read(report[0], &process, sizeof process) < 0 || process <= 0) return "no process";
+  std::string found;
+  if (!Within(seconds(20), [] { return Has("v0"); })) {
+    found = "the leader did not get it";
+  } else if (Within(LeaderAddressPort::kKernelKeeps + seconds(2), [] { return !Has("v0"); })) {
+    found = "the leader lost it";
+  }
+  // Neither must see the other's end.
+  for (const int signal : {SIGSTOP, SIGKILL}) {
+    for (const pid_t one : {process, broker}) ::kill(one, signal);
+  }
+  ::waitpid(broker, nullptr, 0);
+  if (!found.empty()) return found;
+  return Within(seconds(20), [] { return !Has("v0"); }) ? "" : "it was left behind";
 }
 
 std::string MeetOthers() {
@@ -333,6 +404,10 @@ TEST(LeaderAddressKeeper, TheAddressIsTakenOverAndNeverLeftBehind) {
 
 TEST(LeaderAddressKeeper, ABrokerWhoseProcessWasKilledMovesTheAddressItself) {
   Tell(LoseTheProcess);
+}
+
+TEST(LeaderAddressKeeper, ALeaderKeepsItUnheardAndTheKernelRemovesItWhenBothAreKilled) {
+  Tell(LoseBoth);
 }
 
 TEST(LeaderAddressKeeper, WhatBelongsToOthersIsRefusedAndLeftAlone) {
