@@ -17,7 +17,7 @@ constexpr std::array<milliseconds, 5> kPauses = {
 void LeaderAddressRule::OnLeading(bool leads, TimePoint now) {
   if (leads && now >= yields_until_) {
     if (!until_ || !leads_) {
-      announce_at_ = now;
+      announce_at_ = taken_at_ = now;
       announced_ = 0;
     }
     until_ = now + kKeeps;
@@ -38,7 +38,9 @@ bool LeaderAddressRule::OnClaim(TimePoint now) {
     until_ = std::min(*until_, now + kLingers);
     return false;
   }
-  if (disputed_at_ && now - *disputed_at_ < kEchoes) return false;
+  // Of two that both think they lead, the former one goes.
+  const milliseconds echoes = now - taken_at_ < kKeeps ? kKeeps : kEchoes;
+  if (disputed_at_ && now - *disputed_at_ < echoes) return false;
   const bool repeated = disputed_at_ && now - *disputed_at_ < kDisputed;
   disputed_at_ = now;
   if (claims_ == 0 || now - first_claim_ > kRivalry) {

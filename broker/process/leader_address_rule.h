@@ -24,9 +24,9 @@ class LeaderAddressRule {
 
   // After another's claim, once it does not lead: what was received before is answered still.
   static constexpr std::chrono::milliseconds kLingers{200};
-  // Another's claim while this peer leads is answered by an announcement; the machine of a former
-  // leader may speak for so long still. Repeated within kDisputed, it is obeyed until the next
-  // renewal (RFC 5227, 2.4b).
+  // Another's claim while this peer leads is answered by an announcement. Repeated after kEchoes
+  // and within kDisputed, it is obeyed until the next renewal (RFC 5227, 2.4b). Who took it less
+  // than kKeeps ago waits for so long instead: a former leader may speak still.
   static constexpr std::chrono::milliseconds kEchoes{500};
   static constexpr std::chrono::milliseconds kDisputed{10'000};
   // So many claims by others, within kRivalry, while this peer leads by a majority's word: it is
@@ -51,6 +51,7 @@ class LeaderAddressRule {
   bool leads_ = false;
   std::optional<TimePoint> until_;  // it has the address
   TimePoint announce_at_;
+  TimePoint taken_at_;
   std::size_t announced_ = 0;
   int claims_ = 0;  // by others while it led
   TimePoint first_claim_;

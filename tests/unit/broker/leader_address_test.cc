@@ -103,24 +103,36 @@ TEST(LeaderAddressRule, APausedLeaderLosesItAndAWokenOneDoesNotTakeItByItself) {
 TEST(LeaderAddressRule, ALeaderTakesItBackWithItsNextRenewal) {
   LeaderAddressRule rule;
   rule.OnLeading(true, At(0));
-  rule.OnClaim(At(1));
-  rule.OnClaim(At(1 + kEchoesMs));
-  EXPECT_FALSE(rule.At(At(1 + kEchoesMs)).has);
-  rule.OnLeading(true, At(1000));
-  EXPECT_TRUE(rule.At(At(1000)).announce);
+  rule.OnLeading(true, At(kKeepsMs));
+  rule.OnClaim(At(kKeepsMs));
+  rule.OnClaim(At(kKeepsMs + kEchoesMs));
+  EXPECT_FALSE(rule.At(At(kKeepsMs + kEchoesMs)).has);
+  rule.OnLeading(true, At(kKeepsMs + 1000));
+  EXPECT_TRUE(rule.At(At(kKeepsMs + 1000)).announce);
 }
 
 TEST(LeaderAddressRule, ALeaderAnswersAFirstClaimAndObeysARepeatedOne) {
   LeaderAddressRule rule;
   rule.OnLeading(true, At(0));
-  EXPECT_TRUE(rule.At(At(0)).announce);
-  EXPECT_FALSE(rule.At(At(50)).announce);
-  EXPECT_FALSE(rule.OnClaim(At(50)));
-  EXPECT_TRUE(rule.At(At(50)).announce);
-  for (std::int64_t ms = 51; ms < 50 + kEchoesMs; ms += 100) rule.OnClaim(At(ms));
-  EXPECT_TRUE(rule.At(At(49 + kEchoesMs)).has);  // a former leader's machine, that is all
-  EXPECT_FALSE(rule.OnClaim(At(50 + kEchoesMs)));
-  EXPECT_FALSE(rule.At(At(50 + kEchoesMs)).has);
+  rule.OnLeading(true, At(kKeepsMs));
+  EXPECT_TRUE(rule.At(At(kKeepsMs)).announce);
+  const std::int64_t claimed = kKeepsMs + 50;
+  EXPECT_FALSE(rule.At(At(claimed)).announce);
+  EXPECT_FALSE(rule.OnClaim(At(claimed)));
+  EXPECT_TRUE(rule.At(At(claimed)).announce);
+  for (std::int64_t ms = 1; ms < kEchoesMs; ms += 100) rule.OnClaim(At(claimed + ms));
+  EXPECT_TRUE(rule.At(At(claimed + kEchoesMs - 1)).has);
+  EXPECT_FALSE(rule.OnClaim(At(claimed + kEchoesMs)));
+  EXPECT_FALSE(rule.At(At(claimed + kEchoesMs)).has);
+}
+
+TEST(LeaderAddressRule, WhoTookItJustNowKeepsItWhateverAFormerLeaderSays) {
+  LeaderAddressRule rule;
+  for (std::int64_t ms = 0; ms < kKeepsMs; ms += 50) {
+    if (ms % 1000 == 0) rule.OnLeading(true, At(ms));
+    EXPECT_FALSE(rule.OnClaim(At(ms)));
+    EXPECT_TRUE(rule.At(At(ms)).has);
+  }
 }
 
 TEST(LeaderAddressRule, AClaimLongAfterTheLastOneIsAFirstOne) {
@@ -135,14 +147,17 @@ TEST(LeaderAddressRule, AClaimLongAfterTheLastOneIsAFirstOne) {
 TEST(LeaderAddressRule, AnAddressThatSomebodyElseKeepsClaimingIsLeftAloneForAWhile) {
   LeaderAddressRule rule;
   std::int64_t ms = 0;
-  for (int i = 1; i < LeaderAddressRule::kClaimsMax; ++i, ms += 1000) {
+  int lost = 0;
+  for (bool yields = false; !yields; ms += 1000) {
+    ASSERT_LT(ms, 20'000);
     rule.OnLeading(true, At(ms));
-    EXPECT_FALSE(rule.OnClaim(At(ms)));
+    EXPECT_TRUE(rule.At(At(ms)).has);
+    yields = rule.OnClaim(At(ms));
+    if (!rule.At(At(ms)).has) ++lost;
     EXPECT_FALSE(rule.OnClaim(At(ms))) << "said again by the same: no claim of what it has not";
   }
-  rule.OnLeading(true, At(ms));
-  EXPECT_TRUE(rule.OnClaim(At(ms)));
-  const std::int64_t ends = ms + LeaderAddressRule::kYields.count();
+  EXPECT_EQ(lost, LeaderAddressRule::kClaimsMax - 1);  // the first one was answered
+  const std::int64_t ends = ms - 1000 + LeaderAddressRule::kYields.count();
   for (; ms < ends; ms += 1000) {
     rule.OnLeading(true, At(ms));
     EXPECT_FALSE(rule.At(At(ms)).has);
@@ -267,6 +282,11 @@ std::string TakeOver() {
 
   auto second = start_there();
   if (!second.ok()) return second.status().ToString();
+  const auto renewed_in_vain = [&] {
+    (*first)->Lead(true);
+    return !Has("v0");
+  };
+  if (Within(seconds(4), renewed_in_vain)) return "the leader lost it";
   (*second)->Lead(true);
   if (!Within(seconds(20), is_there)) return "the new leader did not get it";
   if (!Within(seconds(2), [] { return !Has("v0"); })) return "the old one did not let it go";
