@@ -6,6 +6,11 @@
 #include <utility>
 
 namespace triad::dledger {
+namespace {
+
+constexpr std::uint64_t kRoomBesideImage = 64u << 20;
+
+}  // namespace
 
 SnapshotDesk::SnapshotDesk(FileSystem& fs, std::string log_dir, const Clock& clock, LogStore& log,
                            Application& application, std::uint64_t bytes_per_second, Links links)
@@ -145,8 +150,17 @@ void SnapshotDesk::OnRefused() {
   receiver_.OnRefused();
 }
 
-void SnapshotDesk::CreateIncoming(std::uint64_t id) {
-  Incoming(id, [this]() -> Status {
+void SnapshotDesk::CreateIncoming(std::uint64_t id, std::uint64_t bytes) {
+  Incoming(id, [this, bytes]() -> Status {
+    // The image, the state made of it, and that state's own log. Once it is whole there is no way
+    // back: an installation without room ends the process, and so does every start after it.
+    const std::uint64_t wanted = 3 * bytes + kRoomBesideImage;
+    const Result<Space> space = fs_.GetSpace(log_dir_);
+    if (space.ok() && space->available_bytes < wanted) {
+      return Status::NoSpace("not taken for want of room: " + std::to_string(wanted >> 20) +
+                             " MiB are wanted in " + log_dir_ + ", " +
+                             std::to_string(space->available_bytes >> 20) + " are free");
+    }
     Result<std::unique_ptr<SnapshotFile>> file =
         SnapshotFile::Create(fs_, SnapshotDir(log_dir_), "in");
     if (file.ok()) incoming_ = std::move(file).value();

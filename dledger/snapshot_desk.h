@@ -65,7 +65,7 @@ class SnapshotDesk final : private SenderHands, private ReceiverHands {
   void OnSent(const PeerId& peer, Term term, bool ok, LogIndex base_index) override;
   std::uint64_t NewSnapshotId() override { return links_.random(); }
   // ---- ReceiverHands ----
-  void CreateIncoming(std::uint64_t id) override;
+  void CreateIncoming(std::uint64_t id, std::uint64_t bytes) override;
   void WriteIncoming(std::uint64_t id, std::string data) override;
   void SealIncoming(std::uint64_t id, const SnapshotHead& head) override;
   void Install(const SnapshotHead& head) override;

@@ -46,7 +46,7 @@ void SnapshotReceiver::OnOffer(const PeerId& from, const SnapshotOffer& offer, b
   LOG(INFO) << "peer " << from << " sends its state up to entry " << head_.applied << ": "
             << head_.total_bytes << " bytes; the log here will begin at entry "
             << head_.base.tail.next_index;
-  hands_->CreateIncoming(id_);
+  hands_->CreateIncoming(id_, head_.total_bytes);
 }
 
 void SnapshotReceiver::AskForMore() {
@@ -88,6 +88,11 @@ void SnapshotReceiver::OnDone(std::uint64_t id, bool ok, TimePoint now) {
     state_ = State::kIdle;
     const auto [from, offer] = *std::exchange(next_, std::nullopt);
     OnOffer(from, offer, true, now);
+    return;
+  }
+  if (!ok && was == State::kCreating) {  // no room for it, most likely: the next offer tries again
+    state_ = State::kIdle;
+    id_ = 0;
     return;
   }
   if (!ok) {

@@ -21,8 +21,8 @@ class ReceiverHands {
   virtual ~ReceiverHands() = default;
   virtual void SendSnapshot(const PeerId& to, SnapshotMessage message) = 0;
   // File work, one at a time, each answered by OnDone(id, ok), always, once.
-  virtual void CreateIncoming(std::uint64_t id) = 0;
-  virtual void WriteIncoming(std::uint64_t id, std::string data) = 0;  // behind what is there
+  virtual void CreateIncoming(std::uint64_t id, std::uint64_t bytes) = 0;  // also checks for room
+  virtual void WriteIncoming(std::uint64_t id, std::string data) = 0;      // behind what is there
   virtual void SealIncoming(std::uint64_t id, const SnapshotHead& head) = 0;
   // It waits, whole and checked: to be installed, which is answered by OnInstalled or OnRefused.
   virtual void Install(const SnapshotHead& head) = 0;

@@ -28,7 +28,7 @@ class Installation : public LogStoreFixture {
     Write(model_.MakeMany(3, 100));
     EXPECT_TRUE(fs_.CreateDirs(SnapshotDir(kLogDir)).ok());
     SnapshotDesk::Links links;
-    links.send = [](const PeerId&, const SnapshotMessage&) {};
+    links.send = [this](const PeerId&, const SnapshotMessage&) { ++sent_; };
     links.connected = [](const PeerId&) { return true; };
     links.post_reader = [this](std::function<void()> task) {
       tasks_.push_back(std::move(task));
@@ -51,8 +51,10 @@ class Installation : public LogStoreFixture {
       task();
     }
   }
-  // A state up to entry `applied` of a log that begins at `first`, whole and checked.
+  // A state up to entry `applied` of a log that begins at `first`: offered, and, when it is asked
+  // for, received whole.
   void Receive(std::uint64_t first, std::uint64_t applied) {
+    sent_ = 0;
     Recorder source(board_, true, {.index = LogIndex(applied), .crc = 5});
     const Result<StateImage> image = source.TakeImage();
     std::string bytes;
@@ -66,6 +68,7 @@ class Installation : public LogStoreFixture {
     head.base.membership = {.group_id = 9, .voters = {PeerId("n0"), kLeader}, .learners = {}};
     desk_->OnMessage(kLeader, SnapshotOffer{.term = kTerm, .id = 4, .head = head}, true, kTerm);
     RunTasks();
+    if (sent_ == 0) return;
     for (std::size_t at = 0; at < bytes.size(); at += kSnapshotChunkBytes) {
       std::string data = bytes.substr(at, kSnapshotChunkBytes);
       const std::uint32_t crc = Crc32c(data);
@@ -74,7 +77,6 @@ class Installation : public LogStoreFixture {
                        true, kTerm);
       RunTasks();
     }
-    ASSERT_TRUE(offered_.has_value());
   }
   LogIndex FirstOfLog() const { return store_->base().tail.next_index; }
 
@@ -83,11 +85,13 @@ class Installation : public LogStoreFixture {
   std::deque<std::function<void()>> tasks_;
   std::function<void()> before_apply_;
   std::optional<SnapshotHead> offered_;
+  int sent_ = 0;  // messages to the leader since the last offer
   std::optional<SnapshotDesk> desk_;
 };
 
 TEST_F(Installation, TheApplicationNeverSeesTheNewLogBesideItsOldState) {
   Receive(11, 20);
+  ASSERT_TRUE(offered_.has_value());
   bool is_asked = false;
   // What the apply thread did until it took the task: it may read the log at any of these moments.
   before_apply_ = [&] {
@@ -107,8 +111,20 @@ TEST_F(Installation, TheApplicationNeverSeesTheNewLogBesideItsOldState) {
   EXPECT_FALSE(fs_.Exists(SnapshotDir(kLogDir) + "/ready"));
 }
 
+TEST_F(Installation, WithoutRoomNothingIsTakenAndALaterOfferCounts) {
+  fs_.set_capacity(60u << 20);
+  Receive(11, 20);
+  EXPECT_EQ(sent_, 0) << "silence: the leader offers it again";
+  EXPECT_FALSE(offered_.has_value());
+  EXPECT_FALSE(fs_.Exists(SnapshotDir(kLogDir) + "/in"));
+  fs_.set_capacity(1u << 30);
+  Receive(11, 20);
+  EXPECT_TRUE(offered_.has_value());
+}
+
 TEST_F(Installation, ALogThatCannotBeginAnewIsReportedAndTheStateStays) {
   Receive(11, 20);
+  ASSERT_TRUE(offered_.has_value());
   before_apply_ = [&] { fs_.FailAfter(0); };
   bool is_taken_over = false;
   const Status installed = desk_->InstallPending([&](LogIndex) { is_taken_over = true; });

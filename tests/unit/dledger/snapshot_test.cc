@@ -66,7 +66,7 @@ class Transfer : public ::testing::Test, public SenderHands, public ReceiverHand
   }
   std::uint64_t NewSnapshotId() override { return ++last_id_; }
   // ---- receiver's ----
-  void CreateIncoming(std::uint64_t id) override {
+  void CreateIncoming(std::uint64_t id, std::uint64_t /*bytes*/) override {
     incoming_.clear();
     work_.push_back(id);
   }
