@@ -108,11 +108,15 @@ void AddEntry(const EntryAt& entry, LogOutline* outline) {
 
 // Entries of one segment, from the tail on.
 Status ScanSegment(SegmentReader* reader, LogOutline* outline) {
+  const PhysicalOffset base = outline->tail.segment_base;
   while (true) {
     const EntryAt entry = ReadEntry(reader, outline->tail.position);
     if (!entry.header) return entry.why;
     const Status follows = CheckFollows(outline->tail, *entry.header);
     if (!follows.ok()) return follows;
+    if (entry.header->segment_base != base) {
+      return Status::Corruption("entry: says that it begins a segment, in the middle of another");
+    }
     AddEntry(entry, outline);
   }
 }

@@ -535,8 +535,9 @@ TEST_F(ConsumerTest, BroadcastingReadsEveryQueueAndKeepsOffsetsInAFile) {
   }
   cluster_.Put("T", 0, "c");
   const auto consumer = Start(options, Listener());
-  ASSERT_TRUE(cluster_.Wait([&] { return bodies_.size() == 3; }));
-  EXPECT_EQ(bodies_.back(), "c");
+  // What was in the listener's hands at the end of the first one may come again.
+  ASSERT_TRUE(cluster_.Wait([&] { return std::count(bodies_.begin(), bodies_.end(), "c") == 1; }));
+  EXPECT_LE(bodies_.size(), 4u);
   EXPECT_EQ(cluster_.Count(remoting::kUpdateConsumerOffset), 0);
   EXPECT_EQ(cluster_.Count(remoting::kConsumerSendMsgBack), 0);
   EXPECT_EQ(cluster_.Count(remoting::kGetConsumerListByGroup), 0);

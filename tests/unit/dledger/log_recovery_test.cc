@@ -517,5 +517,24 @@ TEST_F(LogRecoveryTest, ARebootAfterACleanStopOrInSyncFlushIsHarmless) {
   }
 }
 
+// Found by fuzz_segment: no disk makes such an entry, and yet it must not end the process.
+TEST_F(LogRecoveryTest, AnEntryThatSaysItBeginsASegmentInTheMiddleOfOneIsNone) {
+  Open();
+  Write(model_.MakeMany(3, 100));
+  store_.reset();
+  const PhysicalOffset at = model_.tail.position;
+  LogTail tail = model_.tail;
+  tail.segment_base = at;
+  const EntryRef liar = MakeEntry(Term(1), EntryType::kBatch, 2000, "payload", &tail);
+  {
+    auto file = fs_.Open(SegmentPath(0), {});
+    ASSERT_TRUE(file.ok());
+    ASSERT_TRUE((*file)->Write(FileOffset(at, PhysicalOffset(0)), liar->bytes).ok());
+    ASSERT_TRUE((*file)->Sync().ok());
+  }
+  Open();
+  ExpectHolds(3);
+}
+
 }  // namespace
 }  // namespace triad::dledger
