@@ -208,7 +208,7 @@ Status SnapshotDesk::InstallPending(const std::function<void(LogIndex applied)>&
   }
   TRIAD_RETURN_IF_ERROR(PublishSnapshot(fs_, log_dir_));
   // From here on a start finishes what is left to do. All of it in one task of the apply thread,
-  // while this one waits: the application never sees the new log beside its old state.
+  // while this one waits: apply never sees the new log beside its old state.
   std::promise<Status> installed;
   links_.post_apply([&] {
     Status status = ReplaceLogAndState(head);
