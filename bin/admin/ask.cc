@@ -1,6 +1,7 @@
 #include "bin/admin/ask.h"
 
 #include "remoting/admin_bodies.h"
+#include "remoting/bodies.h"
 #include "remoting/codes.h"
 
 namespace triad::admin {
@@ -58,6 +59,21 @@ Result<std::vector<Leader>> LeadersOf(const std::string& topic, Session* session
   }
   if (leaders.empty()) return Status::NotFound("no broker serves topic " + topic);
   return leaders;
+}
+
+Result<std::set<std::string>> GroupsOf(const std::string& topic, Session* session) {
+  const auto leaders = LeadersOf(topic, session);
+  if (!leaders.ok()) return leaders.status();
+  std::set<std::string> groups;
+  for (const Leader& leader : *leaders) {
+    const auto answer =
+        AskOk(leader.address, remoting::kQueryTopicConsumeByWho, {{"topic", topic}}, "", session);
+    if (!answer.ok()) return answer.status();
+    const auto list = remoting::GroupList::Decode(answer->body);
+    if (!list.ok()) return list.status();
+    groups.insert(list->groups.begin(), list->groups.end());
+  }
+  return groups;
 }
 
 Figure StatsOf(const std::vector<Leader>& leaders, const std::string& name, const std::string& key,

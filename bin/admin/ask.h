@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ struct Leader {
 };
 // Of the groups that serve a topic. Errors: kNotFound.
 Result<std::vector<Leader>> LeadersOf(const std::string& topic, Session* session);
+// The consumer groups that these know of it. Errors: kNotFound.
+Result<std::set<std::string>> GroupsOf(const std::string& topic, Session* session);
 
 // A figure of VIEW_BROKER_STATS_DATA over all of them; what was never recorded is zero.
 struct Figure {

@@ -21,21 +21,6 @@ namespace {
 using client::MessageQueue;
 
 // Online, or with a stored offset; of every group of brokers.
-Result<std::set<std::string>> GroupsOf(const std::string& topic, Session* session) {
-  const auto leaders = LeadersOf(topic, session);
-  if (!leaders.ok()) return leaders.status();
-  std::set<std::string> groups;
-  for (const Leader& leader : *leaders) {
-    const auto answer =
-        AskOk(leader.address, remoting::kQueryTopicConsumeByWho, {{"topic", topic}}, "", session);
-    if (!answer.ok()) return answer.status();
-    const auto list = remoting::GroupList::Decode(answer->body);
-    if (!list.ok()) return list.status();
-    groups.insert(list->groups.begin(), list->groups.end());
-  }
-  return groups;
-}
-
 std::set<std::string> ClustersOf(const client::TopicRoute& route) {
   std::set<std::string> clusters;
   for (const client::BrokerGroup& group : route.brokers) clusters.insert(group.cluster);

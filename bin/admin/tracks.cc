@@ -1,7 +1,6 @@
 #include "bin/admin/tracks.h"
 
 #include <cstdio>
-#include <set>
 #include <utility>
 
 #include "bin/admin/ask.h"
@@ -14,24 +13,6 @@ namespace triad::admin {
 namespace {
 
 using client::ReceivedMessage;
-
-Result<std::set<std::string>> GroupsOf(const std::string& topic, Session* session) {
-  std::set<std::string> groups;
-  const auto leaders = LeadersOf(topic, session);
-  if (!leaders.ok()) {
-    if (leaders.status().code() == StatusCode::kNotFound) return groups;
-    return leaders.status();
-  }
-  for (const Leader& leader : *leaders) {
-    const auto answer =
-        AskOk(leader.address, remoting::kQueryTopicConsumeByWho, {{"topic", topic}}, "", session);
-    if (!answer.ok()) return answer.status();
-    const auto body = remoting::GroupList::Decode(answer->body);
-    if (!body.ok()) return body.status();
-    groups.insert(body->groups.begin(), body->groups.end());
-  }
-  return groups;
-}
 
 Result<std::string> BrokerNameOf(const ReceivedMessage& message, Session* session) {
   if (!message.queue.broker_name.empty()) return message.queue.broker_name;
@@ -121,8 +102,9 @@ void WriteJson(const Record& record, const std::vector<MessageTrack>& tracks,
 
 Result<std::vector<MessageTrack>> TracksOf(const ReceivedMessage& message, Session* session) {
   const auto groups = GroupsOf(message.queue.topic, session);
-  if (!groups.ok()) return groups.status();
   std::vector<MessageTrack> tracks;
+  if (groups.status().code() == StatusCode::kNotFound) return tracks;  // nobody serves it any more
+  if (!groups.ok()) return groups.status();
   if (groups->empty()) return tracks;
   const auto broker_name = BrokerNameOf(message, session);
   if (!broker_name.ok()) return broker_name.status();

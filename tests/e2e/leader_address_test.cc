@@ -3,7 +3,6 @@
 // moves it; and message ids, which name it, lead to their messages.
 
 #include <signal.h>
-#include <sys/wait.h>
 
 #include <cstdio>
 #include <fstream>
@@ -18,24 +17,10 @@ namespace {
 
 using std::chrono::seconds;
 
-struct Ran {
-  int exit_code = -1;
-  std::string out;  // stdout and stderr
-};
-
-Ran RunOn(const chaos::Layout& layout, const std::string& host, const std::string& command) {
+AdminRun RunOn(const chaos::Layout& layout, const std::string& host, const std::string& command) {
   std::string line;
   for (const std::string& word : layout.WrapperOf(host)) line += word + " ";
-  Ran ran;
-  std::FILE* pipe = ::popen((line + command + " 2>&1").c_str(), "r");
-  if (pipe == nullptr) return ran;
-  char buffer[4096];
-  for (std::size_t n = 0; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) {
-    ran.out.append(buffer, n);
-  }
-  const int status = ::pclose(pipe);
-  if (WIFEXITED(status)) ran.exit_code = WEXITSTATUS(status);
-  return ran;
+  return RunLine(line + command);
 }
 
 std::size_t Count(const std::string& text, const std::string& what) {
@@ -215,7 +200,7 @@ TEST_F(LeaderAddress, WithoutTheCapabilitiesABrokerSaysWhichAndDoesNotStart) {
       << layout_->AddressOf("n0") << ":40911;n1-" << layout_->AddressOf("n1") << ":40911;n2-"
       << layout_->AddressOf("n2") << ":40911\nleaderIP=" << layout_->FreeAddress() << "\n";
   for (const std::string capability : {"net_admin", "net_raw"}) {
-    const Ran ran =
+    const AdminRun ran =
         RunOn(*layout_, "n0",
               "timeout 60 setpriv --bounding-set=-" + capability + " --inh-caps=-" + capability +
                   " '" + TRIAD_PROGRAMS + "/triad-broker' -c " + dir_ + "/broker.conf");

@@ -16,9 +16,12 @@ namespace triad {
 AdminRun RunAdmin(const std::string& namesrv, const std::vector<std::string>& words) {
   std::string line = "'" + std::string(TRIAD_PROGRAMS) + "/triad-admin'";
   for (const std::string& word : words) line += " '" + word + "'";
-  line += " -n '" + namesrv + "' 2>&1";
+  return RunLine(line + " -n '" + namesrv + "'");
+}
+
+AdminRun RunLine(const std::string& line) {
   AdminRun run;
-  std::FILE* pipe = ::popen(line.c_str(), "r");
+  std::FILE* pipe = ::popen((line + " 2>&1").c_str(), "r");
   if (pipe == nullptr) return run;
   char buffer[4096];
   for (std::size_t n = 0; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) {

@@ -14,6 +14,8 @@ struct AdminRun {
   std::string out;  // stdout and stderr
 };
 
+// A line for the shell, as it is.
+AdminRun RunLine(const std::string& line);
 // `mqadmin verb words... -n namesrv`. Words must not hold a quote.
 AdminRun RunAdmin(const std::string& namesrv, const std::vector<std::string>& words);
 

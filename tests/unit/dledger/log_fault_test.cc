@@ -73,6 +73,13 @@ class LogFault : public LogStoreFixture {
     ASSERT_TRUE(OpenOn(fs).ok());
     ASSERT_TRUE(AppendAndSync(count, bytes).ok());
   }
+  // A life that opens it and adds so many.
+  std::function<Status(SimFileSystem&)> OpenAndAppend(int count, std::size_t bytes) {
+    return [this, count, bytes](SimFileSystem& fs) -> Status {
+      TRIAD_RETURN_IF_ERROR(OpenOn(fs));
+      return AppendAndSync(count, bytes);
+    };
+  }
   void End(SimFileSystem& fs) {
     store_.reset();
     fs.Kill();
@@ -164,11 +171,7 @@ TEST_F(LogFault, AFirstStartThatWasBrokenOffIsDoneAgain) {
         ASSERT_TRUE(SegmentFile::Create(fs, kLogDir, PhysicalOffset(0)).ok());
         ASSERT_TRUE(fs.SyncDir(kLogDir).ok());
       },
-      [this](SimFileSystem& fs) -> Status {
-        TRIAD_RETURN_IF_ERROR(OpenOn(fs));
-        return AppendAndSync(2, 900);
-      },
-      25);
+      OpenAndAppend(2, 900), 25);
 }
 
 TEST_F(LogFault, ACutThatWasBrokenOffIsFinished) {
@@ -201,11 +204,7 @@ TEST_F(LogFault, ATornTailIsCutOrCutLater) {
         End(fs);
         model_.CutFrom(torn->index);
       },
-      [this](SimFileSystem& fs) -> Status {
-        TRIAD_RETURN_IF_ERROR(OpenOn(fs));
-        return AppendAndSync(3, 700);
-      },
-      25);
+      OpenAndAppend(3, 700), 25);
 }
 
 // Its window reached the disk and nothing else of it.
@@ -226,11 +225,7 @@ TEST_F(LogFault, ABatchOfWhichOnlyTheWindowIsThereLeavesNone) {
         ASSERT_TRUE((*file)->Write(at, std::string(lost->size(), '\0')).ok());
         model_.CutFrom(lost->index);
       },
-      [this](SimFileSystem& fs) -> Status {
-        TRIAD_RETURN_IF_ERROR(OpenOn(fs));
-        return AppendAndSync(3, 700);
-      },
-      25);
+      OpenAndAppend(3, 700), 25);
 }
 
 // Written by a process that ended, and maybe in the page cache alone.
@@ -296,11 +291,7 @@ TEST_F(LogFault, APreparedSegmentIsTakenOver) {
         ASSERT_TRUE(store_->Prepare().ok());
         End(fs);
       },
-      [this](SimFileSystem& fs) -> Status {
-        TRIAD_RETURN_IF_ERROR(OpenOn(fs));
-        return AppendAndSync(6, 900);
-      },
-      25);
+      OpenAndAppend(6, 900), 25);
 }
 
 // The leader's segments are longer or shorter than this peer's: what it prepared is in the way.

@@ -42,6 +42,15 @@ class NodeSnapshot : public ::testing::Test {
     }
     ADD_FAILURE() << "nothing is dropped";
   }
+  // A follower that is stopped, and whose next entry nobody has any more.
+  std::size_t LeaveOneBehind() {
+    cluster_.Commit("first");
+    const std::size_t behind = (cluster_.AwaitLeader() + 1) % 3;
+    last_of_behind_ = Last(behind);
+    cluster_.Stop(behind);
+    ForgetUpTo(last_of_behind_);
+    return behind;
+  }
   bool AwaitWhole(std::size_t i) {
     return cluster_.board().Await([&] {
       const NodeStatus status = cluster_.node(i).status();
@@ -74,19 +83,16 @@ class NodeSnapshot : public ::testing::Test {
 
   Cluster cluster_;
   int filled_ = 0;
+  LogIndex last_of_behind_;
 };
 
 TEST_F(NodeSnapshot, APeerBehindRetentionGetsTheStateAndGoesOn) {
-  cluster_.Commit("first");
-  const std::size_t behind = (cluster_.AwaitLeader() + 1) % 3;
-  const LogIndex last = Last(behind);
-  cluster_.Stop(behind);
-  ForgetUpTo(last);
+  const std::size_t behind = LeaveOneBehind();
   ASSERT_TRUE(cluster_.Start(behind).ok());
   EXPECT_TRUE(cluster_.AwaitEqualStates());
   EXPECT_EQ(cluster_.recorder(behind).installed(), 1);
   ASSERT_TRUE(AwaitWhole(behind));  // only then the next entry comes as an entry
-  EXPECT_GT(First(behind), last);
+  EXPECT_GT(First(behind), last_of_behind_);
   EXPECT_TRUE(cluster_.board().Await([&] { return !HoldsSnapshots(); })) << "files are left";
   cluster_.Commit("behind it");
   EXPECT_TRUE(cluster_.AwaitEqualStates());
@@ -99,11 +105,7 @@ TEST_F(NodeSnapshot, APeerBehindRetentionGetsTheStateAndGoesOn) {
 }
 
 TEST_F(NodeSnapshot, ThePeerKnowsThatItsLogDoesNotReachTheInstalledStateYet) {
-  cluster_.Commit("first");
-  const std::size_t behind = (cluster_.AwaitLeader() + 1) % 3;
-  const LogIndex last = Last(behind);
-  cluster_.Stop(behind);
-  ForgetUpTo(last);
+  const std::size_t behind = LeaveOneBehind();
   // Nobody is left to send the log.
   cluster_.set_on_installed(behind, [&] {
     for (std::size_t i = 0; i < 3; ++i) {
@@ -121,12 +123,8 @@ TEST_F(NodeSnapshot, ThePeerKnowsThatItsLogDoesNotReachTheInstalledStateYet) {
 }
 
 TEST_F(NodeSnapshot, TheLeaderKeepsTheLogThatAPeerIsAboutToGet) {
-  cluster_.Commit("first");
+  const std::size_t behind = LeaveOneBehind();
   const std::size_t leader = cluster_.AwaitLeader();
-  const std::size_t behind = (leader + 1) % 3;
-  const LogIndex last = Last(behind);
-  cluster_.Stop(behind);
-  ForgetUpTo(last);
   // Several segments, and many looks of the retention, before the peer asks for its first entry.
   cluster_.set_on_installed(behind, [&] {
     for (int i = 0; i < 40; ++i) {
