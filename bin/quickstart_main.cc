@@ -281,8 +281,11 @@ class Quickstart {
                                   " holds something else than the others");
       }
       reference_ = *stored;
+      const std::size_t again = records - seen.size();
+      const std::string twice =
+          again == 0 ? "" : " (" + std::to_string(again) + " twice: sent again after the kill)";
       story_.Step("read back from " + broker.peer_id + ": " + std::to_string(records) +
-                  " messages, " + std::to_string(missing) + " missing");
+                  " messages" + twice + ", " + std::to_string(missing) + " missing");
     }
     return Status::Ok();
   }
