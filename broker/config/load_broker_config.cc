@@ -207,6 +207,7 @@ class Loader {
     in_addr parsed{};
     if (::inet_pton(AF_INET, c.leader_ip.c_str(), &parsed) != 1) {
       Fault("leaderIP", "\"" + c.leader_ip + "\" is no IPv4 address; expected one like 10.0.0.100");
+      return;
     }
     const std::uint32_t first = ::ntohl(parsed.s_addr) >> 24;
     if (first == 0 || first == 127 || first >= 224) {

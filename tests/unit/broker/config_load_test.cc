@@ -267,6 +267,7 @@ TEST(BrokerConfig, ALeadersAddressThatCannotWorkIsRefusedWithTheReason) {
       "enableDLegerCommitLog=true\ndLegerSelfId=n0\n"
       "dLegerPeers=n0-10.0.0.1:1;n1-10.0.0.2:1;n2-10.0.0.3:1\n";
   const auto faults = [](const std::string& text) { return Joined(LoadText(text).faults); };
+  EXPECT_THAT(LoadText(group + "leaderIP=leader.example\n").faults, testing::SizeIs(1));
   EXPECT_THAT(faults(group + "leaderIP=leader.example\n"),
               AllOf(HasSubstr("broker.conf:4: leaderIP"), HasSubstr("no IPv4 address")));
   for (const char* ip : {"0.0.0.0", "127.0.0.9", "224.0.0.1", "255.255.255.255"}) {
