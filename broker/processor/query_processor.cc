@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "broker/processor/confirmed.h"
 #include "broker/processor/method_table.h"
 #include "broker/processor/response.h"
 #include "broker/store/message.h"
@@ -47,20 +48,6 @@ void QueryProcessor::Register(Dispatcher* dispatcher) {
   methods.ForLeader(remoting::kGetMinOffset, &QueryProcessor::OnMinOffset);
   methods.ForLeader(remoting::kSearchOffsetByTimestamp, &QueryProcessor::OnSearchOffset);
   methods.ForLeader(remoting::kGetEarliestMsgStoreTime, &QueryProcessor::OnEarliestTime);
-}
-
-void QueryProcessor::WhenConfirmed(const RequestPtr& request, const Reply& reply,
-                                   std::function<void()> then) {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(request->arrived + kBudget -
-                                                                 context_.clock.MonoNow());
-  context_.reads.Confirm(std::max(left, std::chrono::milliseconds(1)),
-                         [request, reply, then = std::move(then)](const Status& confirmed) {
-                           if (confirmed.ok()) {
-                             then();
-                           } else {
-                             reply(ResponseOf(request->command, confirmed));
-                           }
-                         });
 }
 
 void QueryProcessor::OnReader(const RequestPtr& request, const Reply& reply,
@@ -135,7 +122,7 @@ void QueryProcessor::OnMaxOffset(const RequestPtr& request, const Reply& reply) 
     reply(BadRequest(request->command, header.status()));
     return;
   }
-  WhenConfirmed(request, reply, [this, request, reply, queue = QueueOf(*header)] {
+  WhenConfirmed(context_, request, reply, [this, request, reply, queue = QueueOf(*header)] {
     reply(OffsetAnswer(request->command, context_.store.RangeOf(queue).max));
   });
 }
@@ -157,7 +144,7 @@ void QueryProcessor::OnSearchOffset(const RequestPtr& request, const Reply& repl
   }
   const bool upper = IsUpper(header->boundary_type);
   const TopicQueue queue = QueueOf(*header);
-  WhenConfirmed(request, reply, [=, this, time_ms = header->timestamp_ms] {
+  WhenConfirmed(context_, request, reply, [=, this, time_ms = header->timestamp_ms] {
     OnReader(request, reply, [=, this] {
       const auto offset = context_.store.OffsetByTime(queue, time_ms, upper);
       reply(offset.ok() ? OffsetAnswer(request->command, *offset)

@@ -30,8 +30,6 @@ class QueryProcessor {
   void OnSearchOffset(const RequestPtr& request, const Reply& reply);
   void OnEarliestTime(const RequestPtr& request, const Reply& reply);
 
-  // Runs `then` once leadership is confirmed, else answers why not.
-  void WhenConfirmed(const RequestPtr& request, const Reply& reply, std::function<void()> then);
   // Runs `task` on a reader thread, else answers busy.
   void OnReader(const RequestPtr& request, const Reply& reply, std::function<void()> task);
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "broker/processor/confirmed.h"
 #include "broker/processor/method_table.h"
 #include "broker/processor/names.h"
 #include "broker/processor/response.h"
@@ -78,15 +79,19 @@ Status ApplyAttributeChanges(const std::map<std::string, std::string>& changes, 
 
 void TopicProcessor::Register(Dispatcher* dispatcher) {
   const MethodTable methods(dispatcher, this, kBudget);
-  methods.ForLeader(remoting::kUpdateAndCreateTopic, &TopicProcessor::OnUpdate);
-  methods.ForLeader(remoting::kUpdateAndCreateTopicList, &TopicProcessor::OnUpdateList);
-  // Not repeated: the second time it would take the next topic of that name.
-  dispatcher->RegisterForLeader(
-      remoting::kDeleteTopicInBroker, LeaderGate::For(kBudget, remoting::kServiceNotAvailable),
-      [this](RequestPtr request, Reply reply) { OnDelete(request, reply); });
+  // Not repeated: the second time it would change what others made of the topic meanwhile.
+  const auto register_change = [&](std::int32_t code, auto method) {
+    dispatcher->RegisterForLeader(code, LeaderGate::For(kBudget, remoting::kServiceNotAvailable),
+                                  [this, method](const RequestPtr& request, const Reply& reply) {
+                                    (this->*method)(request, reply);
+                                  });
+  };
+  register_change(remoting::kUpdateAndCreateTopic, &TopicProcessor::OnUpdate);
+  register_change(remoting::kUpdateAndCreateTopicList, &TopicProcessor::OnUpdateList);
+  register_change(remoting::kDeleteTopicInBroker, &TopicProcessor::OnDelete);
   methods.ForLeader(remoting::kGetTopicStatsInfo, &TopicProcessor::OnStats);
   methods.ForAll(remoting::kGetAllTopicConfig, &TopicProcessor::OnGetAll);
-  methods.ForAll(remoting::kGetTopicConfig, &TopicProcessor::OnGet);
+  methods.ForLeader(remoting::kGetTopicConfig, &TopicProcessor::OnGet);
   methods.ForAll(remoting::kGetSystemTopicListFromBroker, &TopicProcessor::OnSystemList);
 }
 
@@ -176,7 +181,8 @@ void TopicProcessor::OnUpdate(const RequestPtr& request, const Reply& reply) {
   wanted.topic.order = header->order;
   wanted.topic.multi_tag = header->topic_filter_type == "MULTI_TAG";
   wanted.attributes = ParseAttributeChanges(header->attributes);
-  Enqueue(request, reply, [this, request, reply, wanted] { Update(request, reply, {wanted}); });
+  Enqueue(request, reply,
+          [this, request, reply, wanted] { Update(request, reply, {wanted}, false); });
 }
 
 void TopicProcessor::OnUpdateList(const RequestPtr& request, const Reply& reply) {
@@ -189,13 +195,14 @@ void TopicProcessor::OnUpdateList(const RequestPtr& request, const Reply& reply)
   for (const remoting::TopicConfigBody& one : body->topics) {
     wanted.push_back({FromBody(one), one.attributes});
   }
-  Enqueue(request, reply,
-          [this, request, reply, wanted = std::move(wanted)] { Update(request, reply, wanted); });
+  Enqueue(request, reply, [this, request, reply, wanted = std::move(wanted)] {
+    Update(request, reply, wanted, false);
+  });
 }
 
 void TopicProcessor::Update(const RequestPtr& request, const Reply& reply,
-                            const std::vector<Wanted>& wanted) {
-  std::vector<TopicConfig> topics;
+                            const std::vector<Wanted>& wanted, bool confirmed) {
+  Proposal proposal;
   for (const Wanted& one : wanted) {
     auto changed = Changed(one);
     if (!changed.ok()) {
@@ -203,25 +210,28 @@ void TopicProcessor::Update(const RequestPtr& request, const Reply& reply,
       reply(ResponseOf(request->command, changed.status()));
       return;
     }
-    topics.push_back(std::move(changed).value());
+    const auto known = context_.store.state().FindTopic(changed->name);
+    if (known) changed->created_position = known->created_position;
+    if (known && *known == *changed) continue;
+    proposal.command.put_topics.push_back(std::move(changed).value());
   }
-  Put(request, reply, std::move(topics));
-}
-
-void TopicProcessor::Put(const RequestPtr& request, const Reply& reply,
-                         std::vector<TopicConfig> topics) {
-  Proposal proposal;
-  for (TopicConfig& topic : topics) {
-    const auto known = context_.store.state().FindTopic(topic.name);
-    if (known) topic.created_position = known->created_position;
-    if (known && *known == topic) continue;
-    proposal.command.put_topics.push_back(std::move(topic));
-  }
-  if (proposal.command.put_topics.empty()) {
+  if (!proposal.command.put_topics.empty()) {
+    Put(request, reply, std::move(proposal));
+  } else if (confirmed) {
     EndUpdate();
     reply(Success(request->command));
-    return;
+  } else {
+    // Nothing to change, if this state is the newest: another leader may have changed it.
+    const Reply ended = [this, reply](remoting::Command answer) {
+      EndUpdate();
+      reply(std::move(answer));
+    };
+    WhenConfirmed(context_, request, ended,
+                  [this, request, reply, wanted] { Update(request, reply, wanted, true); });
   }
+}
+
+void TopicProcessor::Put(const RequestPtr& request, const Reply& reply, Proposal proposal) {
   proposal.deadline = request->arrived + kBudget;
   proposal.done = [this, request, reply](const AppendOutcome& outcome) {
     EndUpdate();
@@ -254,12 +264,23 @@ void TopicProcessor::OnDelete(const RequestPtr& request, const Reply& reply) {
     reply(ResponseOf(request->command, valid));
     return;
   }
-  if (!context_.store.state().FindTopic(Topic(header->topic))) {
-    reply(Success(request->command));
+  const Topic topic(header->topic);
+  if (context_.store.state().FindTopic(topic)) {
+    Delete(request, reply, topic);
     return;
   }
+  WhenConfirmed(context_, request, reply, [this, request, reply, topic] {
+    if (context_.store.state().FindTopic(topic)) {
+      Delete(request, reply, topic);
+    } else {
+      reply(Success(request->command));
+    }
+  });
+}
+
+void TopicProcessor::Delete(const RequestPtr& request, const Reply& reply, const Topic& topic) {
   Proposal proposal;
-  proposal.command.delete_topics.push_back(Topic(header->topic));
+  proposal.command.delete_topics.push_back(topic);
   proposal.deadline = request->arrived + kBudget;
   proposal.done = [request, reply](const AppendOutcome& outcome) {
     reply(ResponseOf(request->command, outcome.status));
@@ -281,13 +302,15 @@ void TopicProcessor::OnGet(const RequestPtr& request, const Reply& reply) {
     reply(BadRequest(request->command, header.status()));
     return;
   }
-  const auto topic = context_.store.state().FindTopic(Topic(header->topic));
-  if (topic) {
-    reply(SuccessWith(request->command, ToBody(*topic).Encode()));
-  } else {
-    reply(remoting::Command::ResponseTo(request->command, remoting::kTopicNotExist,
-                                        "No topic in this broker. topic: " + header->topic));
-  }
+  WhenConfirmed(context_, request, reply, [this, request, reply, name = header->topic] {
+    const auto topic = context_.store.state().FindTopic(Topic(name));
+    if (topic) {
+      reply(SuccessWith(request->command, ToBody(*topic).Encode()));
+    } else {
+      reply(remoting::Command::ResponseTo(request->command, remoting::kTopicNotExist,
+                                          "No topic in this broker. topic: " + name));
+    }
+  });
 }
 
 void TopicProcessor::OnSystemList(const RequestPtr& request, const Reply& reply) {

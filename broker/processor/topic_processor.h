@@ -3,7 +3,8 @@
 //
 // Changes go through the log, one after the other: each is made of what the one in front of it
 // left; they are answered when committed and told to the name servers. Bounds: kUpdatesMax wait.
-// Reads of the configuration are answered by any peer from its applied state; 202 by the leader.
+// 21 and 305 are answered by any peer from its applied state, 202 by the leader; a topic is a
+// linearizable object to 17, 18, 215 and 351, which the leader answers and confirms.
 // Thread: safe on every thread. Source: wire.md §12, admin.md §2.5.
 
 #pragma once
@@ -44,11 +45,14 @@ class TopicProcessor {
     TopicConfig topic;
     std::map<std::string, std::string> attributes;  // changes
   };
-  void Update(const RequestPtr& request, const Reply& reply, const std::vector<Wanted>& wanted);
+  // `confirmed`: nothing that was committed before the request is missing in the state.
+  void Update(const RequestPtr& request, const Reply& reply, const std::vector<Wanted>& wanted,
+              bool confirmed);
   Result<TopicConfig> Changed(const Wanted& wanted) const;
   // The last step of an update: puts what differs from the state into the log, tells the name
   // servers, answers.
-  void Put(const RequestPtr& request, const Reply& reply, std::vector<TopicConfig> topics);
+  void Put(const RequestPtr& request, const Reply& reply, Proposal proposal);
+  void Delete(const RequestPtr& request, const Reply& reply, const Topic& topic);
   Status CheckChange(const TopicConfig& topic) const;
 
   BrokerContext& context_;
