@@ -117,21 +117,9 @@ void Broker::Parts::Housekeep() {
     consumers->Expire(now);
     producers->Expire(now);
     locks->ReleaseExpired(now + kReleaseBudget);
-    WarnOfEvictedKeys();
+    dedup_watch.Look(store->state().DedupUses());
   }
   ScheduleHousekeeping();
-}
-
-void Broker::Parts::WarnOfEvictedKeys() {
-  std::map<std::string, std::uint64_t> now;
-  for (const ReplicatedState::DedupUse& use : store->state().DedupUses()) {
-    now[use.topic] = use.evicted;
-    LOG_IF(WARNING, use.evicted > evicted_keys[use.topic])
-        << "topic " << use.topic << " has more than " << kDedupKeysMax
-        << " message keys within dedupWindowSec: " << use.evicted - evicted_keys[use.topic]
-        << " were forgotten early, a late retry of theirs is stored again; shorten dedupWindowSec";
-  }
-  evicted_keys = std::move(now);
 }
 
 }  // namespace triad::broker

@@ -17,6 +17,7 @@
 #include "broker/broker.h"
 #include "broker/process/banner.h"
 #include "broker/processor/broker_context.h"
+#include "broker/service/dedup_watch.h"
 #include "broker/service/log_alarm.h"
 #include "remoting/client.h"
 #include "remoting/server.h"
@@ -73,7 +74,6 @@ struct Broker::Parts {
   void ScheduleHousekeeping();
   void Housekeep();
   void TellWhetherItLeads();
-  void WarnOfEvictedKeys();
 
   // ---- broker_leave.cc ----
   std::size_t ClientConnections();
@@ -139,7 +139,7 @@ struct Broker::Parts {
 
   std::atomic<bool> wired{false};  // every service exists: the store's callbacks may use them
   int housekeepings = 0;
-  std::map<std::string, std::uint64_t> evicted_keys;  // by topic, when last told
+  DedupWatch dedup_watch;
   std::mutex mutex;
   std::set<std::uint64_t> peer_connections;  // those that forward to us
   bool stopped = false;

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "broker/service/dedup_watch.h"
 #include "broker/service/replication_status.h"
 #include "remoting/command.h"
 
@@ -182,14 +183,7 @@ void RuntimeInfo::AddStore(std::map<std::string, std::string>* table) const {
   (*table)["triadSyncMaxMicros"] = std::to_string(status.sync.max.count());
   (*table)["triadLoopDelayP99Micros"] = std::to_string(status.loop_delay.p99.count());
   (*table)["triadLoopDelayMaxMicros"] = std::to_string(status.loop_delay.max.count());
-  std::size_t keys = 0;
-  std::uint64_t evicted = 0;
-  for (const ReplicatedState::DedupUse& use : store_.state().DedupUses()) {
-    keys += use.keys;
-    evicted += use.evicted;
-  }
-  (*table)["triadDedupKeys"] = std::to_string(keys);
-  (*table)["triadDedupKeysEvicted"] = std::to_string(evicted);
+  ShowDedup(store_.state().DedupUses(), table);
 }
 
 // delivered,max of each delay level.

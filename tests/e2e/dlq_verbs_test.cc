@@ -115,5 +115,16 @@ TEST_F(DlqVerbs, ChooseByTopicKeyTimeAndNumberAndReplayToAnotherTopic) {
   EXPECT_EQ(Open(), Keys());
 }
 
+TEST_F(DlqVerbs, AReplayKeepsToItsRate) {
+  StartCluster();
+  for (const char* topic : {"Orders", "Slow"}) CreateTopic(topic, 1);
+  for (const char* key : {"r1", "r2", "r3", "r4"}) Die("Orders", key);
+  const auto before = std::chrono::steady_clock::now();
+  EXPECT_NE(Dlq("replay", {"--to", "Slow", "--rate", "2"}).find("4 replayed"), std::string::npos);
+  // The first at once, then one every half second.
+  EXPECT_GE(std::chrono::steady_clock::now() - before, std::chrono::milliseconds(1500));
+  EXPECT_EQ(Stored("Slow"), 4u);
+}
+
 }  // namespace
 }  // namespace triad

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "broker/service/counters.h"
+#include "broker/service/dedup_watch.h"
 #include "broker/service/disk_guard.h"
 #include "broker/service/log_alarm.h"
 #include "tests/unit/broker/one_peer.h"
+#include "tests/unit/log_lines.h"
 
 namespace triad::broker {
 namespace {
@@ -34,6 +36,25 @@ TEST(LogAlarm, IsBounded) {
   const auto places = static_cast<std::int64_t>(LogAlarm::kPlacesMax);
   for (std::int64_t i = 0; i < places + 5; ++i) alarm.Raise(8 * i, "x");
   EXPECT_THAT(alarm.text(), HasSubstr("and " + std::to_string(places - 1) + " more"));
+}
+
+TEST(DedupWatch, WarnsOfATopicThatForgotKeysEarlyOnceForEachTime) {
+  const test::LogLines warnings(google::GLOG_WARNING);
+  DedupWatch watch;
+  watch.Look({{"Calm", 7, 0}, {"Full", kDedupKeysMax, 5}});
+  watch.Look({{"Calm", 8, 0}, {"Full", kDedupKeysMax, 5}});
+  watch.Look({{"Calm", 9, 0}, {"Full", kDedupKeysMax, 7}});
+  EXPECT_THAT(warnings.lines(),
+              testing::ElementsAre(AllOf(HasSubstr("topic Full"), HasSubstr("1000000"),
+                                         HasSubstr("5 were forgotten early")),
+                                   AllOf(HasSubstr("topic Full"), HasSubstr("2 were forgotten"))));
+}
+
+TEST(DedupWatch, ShowsKnownAndForgottenKeysOfAllTopics) {
+  std::map<std::string, std::string> table;
+  ShowDedup({{"Calm", 7, 0}, {"Full", 100, 5}}, &table);
+  EXPECT_EQ(table.at("triadDedupKeys"), "107");
+  EXPECT_EQ(table.at("triadDedupKeysEvicted"), "5");
 }
 
 TEST(TimerQueue, TasksRunInOrderOfTheirTime) {

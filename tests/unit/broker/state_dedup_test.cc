@@ -132,6 +132,22 @@ TEST_F(StateDedup, AKeyIsKnownUntilItsWindowIsOver) {
   EXPECT_EQ(h_.state().DedupUses().at(0).keys, 0u);
 }
 
+TEST_F(StateDedup, AFullTableOfAMillionKeysForgetsTheOldestAndCountsIt) {
+  const auto record = [&](std::int64_t i) {
+    return DedupRecord{QueueId{0}, QueueOffset{i}, PhysicalOffset{i}, h_.time_ms()};
+  };
+  for (std::int64_t i = 0; i < 1000002; ++i) {
+    h_.state().NoteKey("T", std::to_string(i), record(i));
+  }
+  const ReplicatedState::DedupUse use = h_.state().DedupUses().at(0);
+  EXPECT_EQ(use.keys, 1000000u);
+  EXPECT_EQ(use.evicted, 2u);
+  EXPECT_EQ(Find("0"), std::nullopt);
+  EXPECT_EQ(Find("1"), std::nullopt);
+  EXPECT_EQ(Find("2"), record(2));
+  EXPECT_EQ(Find("1000001"), record(1000001));
+}
+
 TEST_F(StateDedup, TopicsKnowOnlyTheirOwnKeys) {
   Message("k");
   EXPECT_EQ(h_.state().FindDuplicate("U", "k", h_.time_ms()), std::nullopt);
