@@ -68,10 +68,17 @@ class Faults {
     std::lock_guard hold(mutex_);
     if (!full_ || bytes <= 0) return true;
     room_ -= bytes;
+    if (room_ < 0) ++full_told_;
     return room_ >= 0;
   }
   bool IsFull() {
     std::lock_guard hold(mutex_);
+    return full_;
+  }
+  // As IsFull, for whoever asks how much room there is.
+  bool SaysFull() {
+    std::lock_guard hold(mutex_);
+    if (full_) ++full_told_;
     return full_;
   }
   // An operation of this kind: does it fail?
@@ -85,11 +92,13 @@ class Faults {
   void WaitForDisk() {
     std::unique_lock hold(mutex_);
     const auto slow = slow_;
+    if (slow.count() > 0) ++slowed_;
     if (slow.count() > 0) healed_.wait_for(hold, slow, [this] { return slow_.count() == 0; });
   }
-  std::int64_t failed() {
+  std::string Report() {
     std::lock_guard hold(mutex_);
-    return failed_;
+    return "failed " + std::to_string(failed_) + " full " + std::to_string(full_told_) +
+           " slowed " + std::to_string(slowed_) + "\n";
   }
 
  private:
@@ -99,7 +108,7 @@ class Faults {
   std::chrono::milliseconds slow_{0};
   bool full_ = false;
   std::int64_t room_ = 0;
-  std::int64_t failed_ = 0;
+  std::int64_t failed_ = 0, full_told_ = 0, slowed_ = 0;
 };
 
 struct Disk {
@@ -206,8 +215,7 @@ int Create(const char* path, mode_t mode, fuse_file_info* info) {
 int Read(const char* path, char* buffer, std::size_t size, off_t offset, fuse_file_info* info) {
   if (IsControl(path)) {
     std::lock_guard hold(disk->mutex);
-    const std::string text =
-        disk->report + "failed " + std::to_string(disk->faults.failed()) + "\n";
+    const std::string text = disk->report + disk->faults.Report();
     if (static_cast<std::size_t>(offset) >= text.size()) return 0;
     return static_cast<int>(text.copy(buffer, size, static_cast<std::size_t>(offset)));
   }
@@ -275,7 +283,7 @@ int ReadDir(const char* path, void* buffer, fuse_fill_dir_t fill, off_t, fuse_fi
 
 int StatFs(const char* path, struct statvfs* space) {
   if (::statvfs(Real(path).c_str(), space) != 0) return -errno;
-  if (disk->faults.IsFull()) space->f_bavail = space->f_bfree = 0;
+  if (disk->faults.SaysFull()) space->f_bavail = space->f_bfree = 0;
   return 0;
 }
 

@@ -49,6 +49,7 @@ Status Drain::Queue(client::PullConsumer* reader, const LocalBroker& peer,
       read.offset = message.queue_offset;
       read.value = ValueOf(message.body);
       read.hash = HashOf(message.body);
+      read.times = message.reconsume_times;
       history_.Note(read);
     }
     if (pull->messages.empty() && pull->next_begin_offset <= offset) break;

@@ -11,7 +11,7 @@ namespace {
 
 using remoting::Json;
 
-constexpr std::array<std::pair<std::string_view, Op>, 12> kOps{{{"send", Op::kSend},
+constexpr std::array<std::pair<std::string_view, Op>, 15> kOps{{{"send", Op::kSend},
                                                                 {"append", Op::kAppend},
                                                                 {"read", Op::kRead},
                                                                 {"drained", Op::kDrained},
@@ -22,6 +22,9 @@ constexpr std::array<std::pair<std::string_view, Op>, 12> kOps{{{"send", Op::kSe
                                                                 {"fetch", Op::kFetch},
                                                                 {"lock", Op::kLock},
                                                                 {"unlock", Op::kUnlock},
+                                                                {"puttopic", Op::kPutTopic},
+                                                                {"droptopic", Op::kDropTopic},
+                                                                {"gettopic", Op::kGetTopic},
                                                                 {"fault", Op::kFault}}};
 
 Status SetOp(std::string_view name, Op* op) {
@@ -59,7 +62,8 @@ Status SetMember(const Json::Member& member, Event* event) {
       {"id", &event->id},       {"t_inv_ns", &event->invoked_ns},
       {"min", &event->min},     {"t_ret_ns", &event->returned_ns},
       {"hash", &event->hash},   {"offset", &event->offset},
-      {"token", &event->token}, {"attempts", &event->attempts}};
+      {"token", &event->token}, {"attempts", &event->attempts},
+      {"times", &event->times}};
   for (const auto& [name, target] : numbers) {
     if (key != name) continue;
     if (value.type() != Json::Type::kNumber) {
@@ -124,7 +128,8 @@ std::string FormatEvent(const Event& event) {
       {"min", event.min, nothing.min},
       {"hash", event.hash, nothing.hash},
       {"token", event.token, nothing.token},
-      {"attempts", event.attempts, nothing.attempts}};
+      {"attempts", event.attempts, nothing.attempts},
+      {"times", event.times, nothing.times}};
   for (const auto& [name, value, usual] : numbers) {
     if (value != usual) json.Key(name).Int(value);
   }

@@ -28,7 +28,12 @@ enum class Op {
   kFetch,
   kLock,  // queue lock; token 0 = refused
   kUnlock,
-  kFault,  // a fault begins: key = kind, value = whom; `leader` when it hit the leader
+  kPutTopic,  // topic configuration; what it says is one number, in `offset`
+  kDropTopic,
+  kGetTopic,
+  // Key = kind, value = whom; `leader` when it hit the leader. The end comes when the fault is
+  // over: ok = it took effect, fail = it did not, value = what was seen of it.
+  kFault,
 };
 
 enum class Outcome { kNone, kOk, kFail, kInfo };
@@ -42,7 +47,10 @@ struct Event {
   std::string client, key, value, node, group, order;
   std::int64_t invoked_ns = 0, returned_ns = 0;
   std::int64_t offset = -1, min = 0, hash = 0, token = 0;
-  std::int64_t attempts = 1;  // how often the value may be stored; 0 = the client repeats by itself
+  // A send: how often the value may be stored; 0 = the client repeats by itself. A group: how often
+  // it gets a message that it refuses, before that is a dead letter; 1 = not said.
+  std::int64_t attempts = 1;
+  std::int64_t times = 0;  // how often the message had been sent back when it was given or read
   bool leader = false;
   bool delayed = false;  // a send that comes to its queue later: its answer tells no offset there
 

@@ -44,12 +44,10 @@ Status HistoryChecker::Begin(const Event& event) {
   }
   if (event.op == Op::kUnlock) objects_.OnUnlockBegins(event);
   if (event.op == Op::kFault) {
-    ++verdict_.faults;
     if (event.leader) {
       open_faults_ns_.push_back(event.invoked_ns);
       faults_ns_.push_back(event.invoked_ns);
     }
-    return Status::Ok();
   }
   if (event.op == Op::kGroup) return messages_.OnGroup(event);
   if (event.completes) return Status::Ok();
@@ -69,12 +67,18 @@ Status HistoryChecker::End(const Event& begun, const Event& end) {
     case Op::kRead: return messages_.OnRead(begun, line_);
     case Op::kDrained: return messages_.OnDrained(begun, line_);
     case Op::kDeliver: return messages_.OnDeliver(begun, line_);
-    case Op::kGroup:
-    case Op::kFault: return Status::Ok();
+    case Op::kFault:
+      ++(end.outcome == Outcome::kOk ? verdict_.faults : verdict_.faults_in_vain);
+      verdict_.fault_ns[begun.key] += end.returned_ns - begun.invoked_ns;
+      return Status::Ok();
+    case Op::kGroup: return Status::Ok();
     case Op::kMax:
     case Op::kCommit:
     case Op::kFetch:
     case Op::kLock:
+    case Op::kPutTopic:
+    case Op::kDropTopic:
+    case Op::kGetTopic:
     case Op::kUnlock: objects_.OnOperation(begun, end, line_); return Status::Ok();
   }
   return Status::Ok();
@@ -100,6 +104,12 @@ const Verdict& HistoryChecker::Finish() {
     never.outcome = Outcome::kInfo;
     never.returned_ns = now_ns_;
     const Op op = running.begun.op;
+    if (op == Op::kFault) {
+      ++verdict_.faults_open;
+      AddExample(&verdict_, "line " + std::to_string(running.line) + ": the fault " +
+                                running.begun.key + " " + running.begun.value + " never ended");
+      continue;
+    }
     if (op != Op::kSend && op != Op::kDrained && op != Op::kRead && op != Op::kDeliver) {
       objects_.OnOperation(running.begun, never, running.line);
     }

@@ -80,11 +80,16 @@ void HistoryWriter::Count(const Event& event) {
   if (event.op == Op::kGroup) {
     groups_[event.group].topic = event.key;
     groups_[event.group].orderly = event.value == "orderly";
+    groups_[event.group].last_time = event.attempts - 1;
   }
-  if (event.op != Op::kDeliver || event.outcome != Outcome::kOk) return;
+  if (event.op != Op::kDeliver) return;
   // What repeating clients stored twice has one value and two places; what came back through the
   // retry topic has one value and another place.
   Group& group = groups_[event.group];
+  if (event.outcome != Outcome::kOk) {
+    if (group.last_time == 0 || event.times < group.last_time) return;
+    group.dead.insert(event.value);
+  }
   group.taken.insert(group.orderly ? event.key + " " + std::to_string(event.offset) : event.value);
 }
 
@@ -94,6 +99,12 @@ std::uint64_t HistoryWriter::DeliveredOf(const std::string& topic) {
     if (group.topic == topic) return group.taken.size();
   }
   return 0;
+}
+
+std::uint64_t HistoryWriter::DeadOf(const std::string& group) {
+  std::lock_guard hold(mutex_);
+  const auto found = groups_.find(group);
+  return found == groups_.end() ? 0 : found->second.dead.size();
 }
 
 void HistoryWriter::Note(Event event) {

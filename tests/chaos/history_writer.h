@@ -42,6 +42,8 @@ class HistoryWriter {
   std::int64_t oldest_ack_ns();
   // Messages of `topic` that its group (kGroup) took at least once.
   std::uint64_t DeliveredOf(const std::string& topic);
+  // Messages that `group` refused for the last time.
+  std::uint64_t DeadOf(const std::string& group);
 
  private:
   explicit HistoryWriter(std::FILE* file) : file_(file) {}
@@ -59,7 +61,8 @@ class HistoryWriter {
   struct Group {
     std::string topic;
     bool orderly = false;
-    std::unordered_set<std::string> taken;
+    std::int64_t last_time = 0;  // of a message that is refused; 0 = not said
+    std::unordered_set<std::string> taken, dead;
   };
   std::map<std::string, Group> groups_;
 };

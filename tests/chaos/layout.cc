@@ -80,6 +80,9 @@ Status Layout::AddHost(const std::string& host) {
   TRIAD_RETURN_IF_ERROR(RunProgram(In(name, {"ip", "link", "set", "eth0", "up"})));
   TRIAD_RETURN_IF_ERROR(RunProgram(In(name, {"ip", "link", "set", "lo", "up"})));
   TRIAD_RETURN_IF_ERROR(RunProgram(In(name, {"nft", "add", "table", "netdev", "cut"})));
+  // A counter of its own: it stays when the rules go.
+  TRIAD_RETURN_IF_ERROR(
+      RunProgram(In(name, {"nft", "add", "counter", "netdev", "cut", "dropped"})));
   return RunProgram(In(name, {"nft", "add", "chain", "netdev", "cut", "in",
                               "{ type filter hook ingress device \"eth0\" priority 0; }"}));
 }
@@ -105,17 +108,37 @@ Status Layout::Rule(const std::string& from, const std::string& to,
 }
 
 Status Layout::Cut(const std::string& from, const std::string& to) {
-  return Rule(from, to, {"drop"});
+  return Rule(from, to, {"counter", "name", "dropped", "drop"});
 }
 
 Status Layout::Lose(const std::string& from, const std::string& to, int percent) {
-  return Rule(from, to, {"numgen", "random", "mod", "100", "<", std::to_string(percent), "drop"});
+  return Rule(from, to,
+              {"numgen", "random", "mod", "100", "<", std::to_string(percent), "counter", "name",
+               "dropped", "drop"});
 }
 
 Status Layout::Slow(const std::string& host) {
   slow_.push_back(host);
   return RunProgram(In(NamespaceOf(host), {"tc", "qdisc", "add", "dev", "eth0", "root", "tbf",
                                            "rate", "2mbit", "burst", "16k", "latency", "500ms"}));
+}
+
+Result<std::int64_t> Layout::Dropped() const {
+  std::int64_t sum = 0;
+  for (const std::string& host : hosts_) {
+    std::string said;
+    TRIAD_RETURN_IF_ERROR(RunProgram(
+        In(NamespaceOf(host), {"nft", "list", "counter", "netdev", "cut", "dropped"}), &said));
+    sum += NumberBehind(said, "packets ");
+  }
+  return sum;
+}
+
+Result<std::int64_t> Layout::WaitedAt(const std::string& host) const {
+  std::string said;
+  TRIAD_RETURN_IF_ERROR(
+      RunProgram(In(NamespaceOf(host), {"tc", "-s", "qdisc", "show", "dev", "eth0"}), &said));
+  return NumberBehind(said, "overlimits ");
 }
 
 Status Layout::Heal() {

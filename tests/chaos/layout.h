@@ -39,6 +39,10 @@ class Layout {
   Status Lose(const std::string& from, const std::string& to, int percent);
   // `host` sends 2 Mbit/s at most.
   Status Slow(const std::string& host);
+  // Packets that Cut and Lose dropped so far, healed ones too.
+  Result<std::int64_t> Dropped() const;
+  // Packets of `host` that had to wait since it is slow.
+  Result<std::int64_t> WaitedAt(const std::string& host) const;
   // Everything is as in the beginning.
   Status Heal();
 

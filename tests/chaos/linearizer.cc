@@ -159,6 +159,13 @@ bool StepRegister(const ObjectState& before, const ObjectOp& op, ObjectState* af
   return op.op == Op::kFetch && (!op.known || op.answer == before.a);
 }
 
+bool StepTopic(const ObjectState& before, const ObjectOp& op, ObjectState* after) {
+  *after = before;
+  if (op.op == Op::kGetTopic) return !op.known || op.answer == before.a;
+  after->a = op.op == Op::kPutTopic ? op.argument : -1;
+  return op.op == Op::kPutTopic || op.op == Op::kDropTopic;
+}
+
 bool StepMaxOffset(const ObjectState& before, const ObjectOp& op, ObjectState* after) {
   *after = before;
   if (op.known && op.answer != before.a) return false;
@@ -203,6 +210,9 @@ bool StepLock(const ObjectState& before, const ObjectOp& op, ObjectState* after)
 
 ObjectModel OffsetRegister() {
   return {{-1, 0, 0, 0}, StepRegister};
+}
+ObjectModel TopicConfig() {
+  return {{-1, 0, 0, 0}, StepTopic};
 }
 ObjectModel MaxOffset() {
   return {{}, StepMaxOffset};

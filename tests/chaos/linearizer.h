@@ -23,8 +23,9 @@ struct ObjectOp {
   bool known = true;             // false: outcome unknown
   std::int64_t invoked_ns = 0;   // begin
   std::int64_t returned_ns = 0;  // end; unknown: when the client gave up
-  std::int64_t argument = 0;     // commit: the offset
-  std::int64_t answer = 0;       // fetch, max, append: the offset; lock: the token, 0 = refused
+  std::int64_t argument = 0;     // commit: the offset; puttopic: the configuration
+  // fetch, max, append: the offset; gettopic: the configuration; lock: the token, 0 = refused
+  std::int64_t answer = 0;
 };
 
 struct ObjectState {
@@ -41,6 +42,8 @@ struct ObjectModel {
 
 // commit sets, fetch answers the last commit; -1 = none yet.
 ObjectModel OffsetRegister();
+// puttopic sets, droptopic removes, gettopic answers what was set last; -1 = there is none.
+ObjectModel TopicConfig();
 // append answers the count and adds one; max answers the count.
 ObjectModel MaxOffset();
 // lock answers a token or 0; one holder, tokens grow with every new holding; a lease that was not

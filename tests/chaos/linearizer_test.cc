@@ -34,15 +34,16 @@ bool SomeOrderFits(const ObjectModel& model, const std::vector<ObjectOp>& ops, u
   return false;
 }
 
-ObjectOp RandomOp(Op asks, Op changes, sim::Random* random) {
+ObjectOp RandomOp(Op asks, Op changes, Op removes, sim::Random* random) {
   ObjectOp op;
-  op.op = random->OneIn(2) ? asks : changes;
+  op.op = random->OneIn(2) ? asks : random->OneIn(2) ? changes : removes;
   op.client = static_cast<int>(random->Below(2));
   op.known = !random->OneIn(4);
   op.invoked_ns = random->Between(0, 30);
   op.returned_ns = op.invoked_ns + random->Between(0, 15);
   op.argument = random->Between(0, 2);
-  op.answer = op.op == Op::kFetch ? random->Between(-1, 2) : random->Between(0, 2);
+  op.answer = op.op == Op::kFetch || op.op == Op::kGetTopic ? random->Between(-1, 2)
+                                                            : random->Between(0, 2);
   return op;
 }
 
@@ -51,9 +52,11 @@ TEST(Linearizer, AgreesWithTryingEveryOrder) {
     const char* name;
     ObjectModel model;
     Op asks, changes;
+    Op removes = changes;
   };
   const Case cases[] = {{"register", OffsetRegister(), Op::kFetch, Op::kCommit},
                         {"maximum", MaxOffset(), Op::kMax, Op::kAppend},
+                        {"topic", TopicConfig(), Op::kGetTopic, Op::kPutTopic, Op::kDropTopic},
                         {"lock", QueueLock(), Op::kLock, Op::kUnlock}};
   for (const Case& c : cases) {
     int yes = 0;
@@ -62,7 +65,7 @@ TEST(Linearizer, AgreesWithTryingEveryOrder) {
       sim::Random random(seed);
       std::vector<ObjectOp> ops;
       const std::size_t count = 1 + random.Below(8);
-      while (ops.size() < count) ops.push_back(RandomOp(c.asks, c.changes, &random));
+      while (ops.size() < count) ops.push_back(RandomOp(c.asks, c.changes, c.removes, &random));
       const bool fits = SomeOrderFits(c.model, ops, 0, c.model.initial);
       const Linearizable found = Check(c.model, ops, [] { return false; });
       ASSERT_EQ(found, fits ? Linearizable::kYes : Linearizable::kNo) << c.name << " seed " << seed;

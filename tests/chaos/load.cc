@@ -67,11 +67,12 @@ Outcome OutcomeOf(const Status& status) {
   }
 }
 
-void NoteGroups(HistoryWriter* history) {
+void NoteGroups(HistoryWriter* history, int free_attempts) {
   for (const bool orderly : {true, false}) {
     Event group;
     group.op = Op::kGroup;
-    group.group = orderly ? "G-orderly" : "G-free";
+    group.group = orderly ? "G-orderly" : kFreeGroup;
+    group.attempts = orderly ? 1 : free_attempts;
     group.key = orderly ? kOrderedTopic : kFreeTopic;
     group.value = orderly ? "orderly" : "concurrent";
     history->Note(group);
@@ -92,7 +93,7 @@ Load::~Load() {
 }
 
 Status Load::Start() {
-  NoteGroups(history_);
+  NoteGroups(history_, kFreeAttempts);
   for (const bool orderly : {true, false}) {
     for (const char* member : {"a", "b"}) {
       TRIAD_RETURN_IF_ERROR(
@@ -113,7 +114,8 @@ Status Load::StartConsumer(const std::string& client, bool orderly) {
   client::PushConsumerOptions options;
   options.client.namesrv_address = namesrv_address_;
   options.client.instance_name = client;
-  options.group = orderly ? "G-orderly" : "G-free";
+  options.group = orderly ? "G-orderly" : kFreeGroup;
+  if (!orderly) options.max_reconsume_times = kFreeAttempts - 1;
   options.consume_from = client::ConsumeFrom::kFirstOffset;
   options.threads = 4;
   options.suspend_current_queue = milliseconds(20);
@@ -138,10 +140,12 @@ Status Load::StartConsumer(const std::string& client, bool orderly) {
   } else {
     consumer->SetListener(client::MessageListenerConcurrently(
         [this, group, client](const std::vector<client::ReceivedMessage>& messages,
-                              client::ConcurrentContext*) {
-          // One in two hundred is refused the first time and comes back through the retry topic.
-          const bool takes =
-              HashOf(messages.front().body) % 200 != 1 || messages.front().reconsume_times > 0;
+                              client::ConcurrentContext* context) {
+          // One in two hundred is refused the first time and comes back through the retry topic,
+          // after 10 s; another one always, every second, until it is a dead letter.
+          const std::int64_t kind = HashOf(messages.front().body) % 200;
+          const bool takes = kind == 1 ? messages.front().reconsume_times > 0 : kind != 2;
+          if (kind == 2) context->delay_level = 1;
           for (const client::ReceivedMessage& message : messages) {
             OnDelivered(group, client, 0, message, takes);
           }
@@ -162,6 +166,7 @@ void Load::OnDelivered(const std::string& group, const std::string& client, std:
   event.group = group;
   event.client = client;
   event.token = static_cast<std::int64_t>(token);
+  event.times = message.reconsume_times;
   event.key = QueueName(message.queue);
   event.offset = message.queue_offset;
   event.value = ValueOf(message.body);

@@ -2,7 +2,8 @@
 // client.
 //
 // Single attempts to chosen queues (nothing may be stored twice), some of them delayed, ordered
-// sends that repeat by themselves, an orderly and a concurrent group that must get everything. Owns
+// sends that repeat by themselves, an orderly and a concurrent group that must get everything; the
+// concurrent one refuses some once, and some until they are dead letters. Owns
 // its threads and clients. Thread: one at a time. Bodies are "value|filler"; their hash is CRC-32C.
 
 #pragma once
@@ -26,7 +27,9 @@ namespace triad::chaos {
 inline constexpr char kFreeTopic[] = "ChaosFree";        // single attempts, concurrent group
 inline constexpr char kOrderedTopic[] = "ChaosOrdered";  // ordered sends, orderly group
 inline constexpr int kTopicQueues = 8;
-inline constexpr int kDelayLevels = 2;                   // of the delayed sends
+inline constexpr char kFreeGroup[] = "G-free";
+inline constexpr int kFreeAttempts = 3;  // of a message that the concurrent group refuses
+inline constexpr int kDelayLevels = 2;   // of the delayed sends
 inline constexpr std::chrono::seconds kLongestDelay{5};  // by the default messageDelayLevel
 
 // Threads that run until they are told to stop.
@@ -51,8 +54,9 @@ std::string ValueOf(const std::string& body);
 std::int64_t HashOf(const std::string& body);
 Outcome OutcomeOf(const Status& status);
 
-// The groups that must get everything.
-void NoteGroups(HistoryWriter* history);
+// The groups that must get everything. `free_attempts`: how often the concurrent one gets what it
+// refuses, before it is a dead letter; 1 = not said.
+void NoteGroups(HistoryWriter* history, int free_attempts = 1);
 
 class Traffic {
  public:

@@ -180,9 +180,36 @@ Status MessageChecker::Observe(const Event& event, std::int32_t queue, std::uint
   return Status::Ok();
 }
 
+// What a group refused stands there, as many times as RetryChecker says.
+Status MessageChecker::ObserveCopy(const Event& event, std::int32_t queue, std::uint64_t line) {
+  if (queue < 0 || event.offset < 0 || event.offset > kMaxOffset) {
+    return Status::InvalidArgument("a reading without queue or offset");
+  }
+  const std::string where = Place(event.key, event.offset) + " on " + event.node;
+  const Result<std::uint64_t> reference = Reference(event.value);
+  if (!reference.ok() || !At(*reference).begun) {
+    Complain(&verdict_.unexpected, line, where + ": nobody sent " + event.value);
+    return Status::Ok();
+  }
+  std::uint64_t* const slot = Slot(queue, event.offset);
+  if (*slot != 0 && Bare(*slot) != *reference) {
+    Complain(&verdict_.corrupt, line, where + " was " + ValueOf(*slot) + " and is " + event.value);
+  } else if ((*slot & kSeen) == 0 &&
+             static_cast<std::uint32_t>(event.hash) != At(*reference).hash) {
+    Complain(&verdict_.corrupt, line, where + ": the bytes of " + event.value + " have changed");
+  }
+  if (*slot == 0) *slot = *reference | kSeen;
+  return Status::Ok();
+}
+
 Status MessageChecker::OnRead(const Event& event, std::uint64_t line) {
   const std::int32_t queue = QueueOf(event.key);
-  TRIAD_RETURN_IF_ERROR(Observe(event, queue, line));
+  if (RetryChecker::IsCopies(event.key)) {
+    TRIAD_RETURN_IF_ERROR(ObserveCopy(event, queue, line));
+    retries_.OnRead(event);
+  } else {
+    TRIAD_RETURN_IF_ERROR(Observe(event, queue, line));
+  }
   Replica& replica = queues_[static_cast<std::size_t>(queue)].replicas[event.node];
   if (replica.next == kNowhere) {
     replica.first = event.offset;
@@ -219,16 +246,21 @@ Status MessageChecker::OnGroup(const Event& event) {
   Group& group = groups_[event.group];
   group.topics.push_back(event.key);
   group.orderly = event.value == "orderly";
+  group.last_time = event.attempts - 1;
+  retries_.OnGroup(event);
   return Status::Ok();
 }
 
 Status MessageChecker::OnDeliver(const Event& event, std::uint64_t line) {
   const std::int32_t queue = QueueOf(event.key);
   // A copy that came back through the retry topic stands nowhere else.
-  const bool retried = event.key.rfind("%RETRY%", 0) == 0;
+  const bool retried = RetryChecker::IsCopies(event.key);
+  retries_.OnDeliver(event, line);
   if (!retried) TRIAD_RETURN_IF_ERROR(Observe(event, queue, line));
   Group& group = groups_[event.group];
-  if (event.outcome == Outcome::kFail) return Status::Ok();  // the listener refused: not had yet
+  // The listener refused: not had yet, but the last time.
+  const bool dies = group.last_time > 0 && event.times == group.last_time;
+  if (event.outcome == Outcome::kFail && !dies) return Status::Ok();
   ++verdict_.delivered;
   const Result<std::uint64_t> reference = Reference(event.value);
   if (reference.ok()) {
@@ -281,6 +313,7 @@ void MessageChecker::Finish() {
   CheckAcknowledged();
   CheckReplicas();
   CheckGroups();
+  retries_.Finish();
 }
 
 void MessageChecker::CheckAcknowledged() {

@@ -3,9 +3,9 @@
 // Takes events in the order of time. What was acknowledged or read at (queue, offset) once must
 // stand there on every peer and for ever; every peer must hold every offset from min to max; what
 // one client sent to a queue (or for one key) after an acknowledgement stands behind it; a group
-// gets everything, and an orderly one never skips; a delayed message comes to its queue once. Pure.
-// Size: about 40 bytes per send and 8 per stored message; values are "name-number" with numbers
-// from 1 without large holes.
+// gets everything, and an orderly one never skips; a delayed message comes to its queue once;
+// retries and dead letters: RetryChecker. Pure. Size: about 40 bytes per send and 8 per stored
+// message; values are "name-number" with numbers from 1 without large holes.
 
 #pragma once
 
@@ -16,13 +16,14 @@
 #include <vector>
 
 #include "tests/chaos/event.h"
+#include "tests/chaos/retry_checker.h"
 #include "tests/chaos/verdict.h"
 
 namespace triad::chaos {
 
 class MessageChecker {
  public:
-  explicit MessageChecker(Verdict* verdict) : verdict_(*verdict) {}
+  explicit MessageChecker(Verdict* verdict) : verdict_(*verdict), retries_(verdict) {}
 
   // kSend and kAppend; `begun` is the begin that belongs to an end. `line` is for messages. Errors:
   // kInvalidArgument, the history itself is not as it must be.
@@ -75,6 +76,7 @@ class MessageChecker {
   };
   struct Group {
     bool orderly = false;
+    std::int64_t last_time = 0;  // what is refused then is a dead letter; 0 = not said
     std::map<std::int32_t, Progress> progress;
     std::vector<std::vector<std::uint8_t>> deliveries;  // [sender][number - 1]
     std::vector<std::string> topics;
@@ -97,6 +99,7 @@ class MessageChecker {
   std::uint64_t* Slot(std::int32_t queue, std::int64_t offset);
   // `value` was seen at (queue, offset).
   Status Observe(const Event& event, std::int32_t queue, std::uint64_t line);
+  Status ObserveCopy(const Event& event, std::int32_t queue, std::uint64_t line);
   void CheckOrderly(const Event& event, std::int32_t queue, Group* group, std::uint64_t line);
   void CheckAcknowledged();
   void CheckReplicas();
@@ -104,6 +107,7 @@ class MessageChecker {
   void Complain(std::uint64_t* count, std::uint64_t line, const std::string& text);
 
   Verdict& verdict_;
+  RetryChecker retries_;
   std::vector<Sender> senders_;
   std::unordered_map<std::string, std::uint32_t> sender_ids_;
   std::vector<Queue> queues_;

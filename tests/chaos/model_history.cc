@@ -29,6 +29,7 @@ ModelHistory::ModelHistory(std::uint64_t seed) : random_(seed) {
   Send(6 + static_cast<int>(random_.Below(30)));
   Registers(4 + static_cast<int>(random_.Below(20)));
   Locks(2 + static_cast<int>(random_.Below(10)));
+  Topics(3 + static_cast<int>(random_.Below(20)));
   Deliver();
   Drain();
 }
@@ -92,6 +93,20 @@ void ModelHistory::Locks(int count) {
   }
 }
 
+void ModelHistory::Topics(int count) {
+  std::int64_t value = -1;
+  for (int n = 0; n < count; ++n) {
+    const std::uint64_t dice = n == 0 ? 0 : random_.Below(6);
+    const char* const op = dice < 2 ? "puttopic" : dice == 2 ? "droptopic" : "gettopic";
+    if (dice < 2) value = random_.Between(1, 50);
+    if (dice == 2) value = -1;
+    const std::int64_t at = Tick();
+    Add(dice > 2 ? "topic" : op,
+        std::string("{\"op\":\"") + op + R"(","outcome":"ok","client":"c","key":"C")" +
+            Number("offset", value) + Number("t_inv_ns", at) + Number("t_ret_ns", at) + "}");
+  }
+}
+
 void ModelHistory::Deliver() {
   for (std::size_t i = 0; i < queue_.size(); ++i) {
     const std::int64_t at = Tick();
@@ -151,6 +166,7 @@ std::string ModelHistory::Spoil() {
                                   {"a delivery under an older lock", "deliver", "token", -1},
                                   {"a wrong offset was fetched", "fetch", "offset", 60},
                                   {"the maximum is too small", "max", "offset", -1},
+                                  {"another configuration was answered", "topic", "offset", 60},
                                   {"a renewal under another token", "renew", "token", 40},
                                   {"given although held", "refuse", "token", 30},
                                   {"nobody sent it", "send", nullptr, 0}};

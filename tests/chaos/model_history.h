@@ -1,7 +1,8 @@
 // ModelHistory: the history of a correct broker under random load, and one spoiled place in it.
 //
-// Sends, readings on three peers, an orderly group, an offset register, a lock and a maximum
-// offset, with overlapping operations and unknown outcomes. Pure; the seed decides everything.
+// Sends, readings on three peers, an orderly group, an offset register, a lock, a maximum
+// offset and a topic's configuration, with overlapping operations and unknown outcomes. Pure; the
+// seed decides everything.
 
 #pragma once
 
@@ -36,6 +37,7 @@ class ModelHistory {
   void Send(int count);
   void Registers(int count);
   void Locks(int count);
+  void Topics(int count);
   void Deliver();
   void Drain();
   std::int64_t Tick() { return now_ += random_.Between(1, 9); }

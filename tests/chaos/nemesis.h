@@ -20,6 +20,20 @@ struct Nemesis {
   bool measures = false;  // what one kind costs clients by itself: not in "all"
 };
 
+// Packets that links lost since this was made.
+class Dropped {
+ public:
+  explicit Dropped(World* world) : world_(*world), before_(Now()) {}
+  // The fault took effect when there were any.
+  void Judge(Fault* fault) const;
+
+ private:
+  std::int64_t Now() const;
+
+  World& world_;
+  const std::int64_t before_;
+};
+
 // All of them.
 const std::vector<Nemesis>& Nemeses();
 

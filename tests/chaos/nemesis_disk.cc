@@ -8,6 +8,7 @@
 #include <map>
 
 #include "tests/chaos/nemesis.h"
+#include "tests/chaos/shell.h"
 
 namespace triad::chaos {
 
@@ -18,13 +19,35 @@ namespace {
 
 constexpr seconds kComesBack{60};
 
-void Order(World* world, std::size_t peer, const std::string& words) {
+// Returns what the disk reports.
+std::string Order(World* world, std::size_t peer, const std::string& words) {
   const Result<std::string> done = world->disks()->Order(peer, words);
   if (!done.ok()) world->Problem(done.status().ToString());
-  if (done.ok() && words.rfind("crash", 0) == 0) {
-    std::cerr << "chaos:   " << world->HostOf(peer) << " " << done->substr(0, done->find('\n'))
-              << "\n";
+  return done.ok() ? *done : "";
+}
+
+// How often a disk did something (a word of its report) since `before`: then the fault took effect.
+void JudgeDisk(Fault* fault, const std::string& before, const std::string& after,
+               const std::string& word) {
+  const std::int64_t count = NumberBehind(after, word + " ") - NumberBehind(before, word + " ");
+  fault->Saw(word + " " + std::to_string(count) + " times");
+  if (count > 0) fault->TookEffect();
+}
+
+// The power of dead peers' disks goes; an effect when one of them lost something.
+void CutPower(World* world, const std::vector<std::size_t>& peers, Fault* fault) {
+  bool lost = false;
+  for (std::size_t peer : peers) {
+    const std::string report =
+        Order(world, peer, "crash " + std::to_string(world->random().Below(1u << 30)));
+    const std::string line = report.substr(0, report.find('\n'));
+    fault->Saw(world->HostOf(peer) + " " + line);
+    std::cerr << "chaos:   " << world->HostOf(peer) << " " << line << "\n";
+    for (const char* word : {"lost ", "torn ", "names "}) {
+      lost = lost || NumberBehind(line, word) > 0;
+    }
   }
+  if (lost) fault->TookEffect();
 }
 
 // Waits for the process to end by itself; restarts it with a good disk.
@@ -91,20 +114,18 @@ void StrikePower(World* world) {
   if (world->random().OneIn(2)) victims = {0, 1, 2};
   std::string names;
   for (std::size_t peer : victims) names += (names.empty() ? "n" : ",n") + std::to_string(peer);
-  world->Fault("power", names);
-  for (std::size_t peer : victims) world->Kill(peer);
-  for (std::size_t peer : victims) {
-    Order(world, peer, "crash " + std::to_string(world->random().Below(1u << 30)));
-  }
+  FaultPtr fault = world->Begin("power", names);
+  for (std::size_t peer : victims) world->Kill(peer, fault);
+  CutPower(world, victims, fault.get());
+  fault.reset();
   world->WaitBetween(0, 800);
   for (std::size_t peer : victims) world->Start(peer);
   if (world->random().OneIn(4)) {  // and again while they recover
     world->WaitBetween(0, 400);
-    world->Fault("power", names);
-    for (std::size_t peer : victims) world->Kill(peer);
-    for (std::size_t peer : victims) {
-      Order(world, peer, "crash " + std::to_string(world->random().Below(1u << 30)));
-    }
+    fault = world->Begin("power", names);
+    for (std::size_t peer : victims) world->Kill(peer, fault);
+    CutPower(world, victims, fault.get());
+    fault.reset();
     for (std::size_t peer : victims) world->Start(peer);
   }
   world->AllUp(kComesBack);
@@ -117,12 +138,13 @@ void StrikeDiskFull(World* world) {
   constexpr std::int64_t kReserve = 64 << 20;
   const std::size_t peer = world->LeaderOrAny();
   const bool reserve = world->random().OneIn(2);
-  world->Fault("diskfull",
-               world->HostOf(peer) + (reserve ? ", reserve left" : ", not a byte left"));
+  FaultPtr fault = world->Begin(
+      "diskfull", world->HostOf(peer) + (reserve ? ", reserve left" : ", not a byte left"));
   if (!reserve) world->MayEnd(peer);
-  Order(world, peer, "full " + std::to_string(reserve ? kReserve : 0));
+  const std::string before = Order(world, peer, "full " + std::to_string(reserve ? kReserve : 0));
   world->WaitBetween(4000, 9000);
-  Order(world, peer, "heal");
+  JudgeDisk(fault.get(), before, Order(world, peer, "heal"), "full");
+  fault.reset();
   world->Start(peer);
   world->MustStay(peer);
   world->WaitBetween(1000, 3000);
@@ -133,15 +155,17 @@ void StrikeEio(World* world) {
   const std::size_t peer = world->LeaderOrAny();
   const std::string kind = kKinds[world->random().Below(3)];
   if (!world->cluster().Running(peer)) return;
-  world->Fault("eio", kind + " on " + world->HostOf(peer));
+  FaultPtr fault = world->Begin("eio", kind + " on " + world->HostOf(peer));
   world->MayEnd(peer);
-  Order(world, peer, "eio " + kind + " " + std::to_string(world->random().Between(1, 20)));
+  const std::string before =
+      Order(world, peer, "eio " + kind + " " + std::to_string(world->random().Between(1, 20)));
   const bool ended = EndedWithin(world, peer, seconds(8));
   // Reads of a healthy process come from memory; everything else must have met the fault.
   if (!ended && kind != "read" && !world->stopped()) {
     world->Problem(world->HostOf(peer) + " goes on although every " + kind + " fails");
   }
-  Order(world, peer, "heal");
+  JudgeDisk(fault.get(), before, Order(world, peer, "heal"), "failed");
+  fault.reset();
   if (!ended) world->Kill(peer);
   StartOrReplace(world, peer);
   world->WaitBetween(500, 2000);
@@ -151,10 +175,11 @@ void StrikeSlowDisk(World* world) {
   const std::size_t peer = world->LeaderOrAny();
   const std::int64_t ms = world->random().OneIn(2) ? world->random().Between(5, 100)
                                                    : world->random().Between(100, 2000);
-  world->Fault("slowdisk", world->HostOf(peer) + " " + std::to_string(ms) + " ms");
-  Order(world, peer, "slow " + std::to_string(ms));
+  FaultPtr fault = world->Begin("slowdisk", world->HostOf(peer) + " " + std::to_string(ms) + " ms");
+  const std::string before = Order(world, peer, "slow " + std::to_string(ms));
   world->WaitBetween(4000, 9000);
-  Order(world, peer, "heal");
+  JudgeDisk(fault.get(), before, Order(world, peer, "heal"), "slowed");
+  fault.reset();
   world->WaitBetween(500, 2000);
 }
 
@@ -164,7 +189,10 @@ void StrikeRot(World* world) {
   world->Kill(peer);
   const std::string what =
       Damage(world, world->disks()->BackingOf(peer, world->cluster().brokers()[peer].store_dir));
-  world->Fault("rot", world->HostOf(peer) + ": " + what);
+  {
+    const FaultPtr fault = world->Begin("rot", world->HostOf(peer) + ": " + what);
+    if (!what.empty()) fault->TookEffect();
+  }
   StartOrReplace(world, peer);
   world->WaitBetween(500, 2000);
 }
@@ -172,9 +200,12 @@ void StrikeRot(World* world) {
 void StrikeWipe(World* world) {
   world->AllUp(kComesBack);
   const std::size_t peer = world->LeaderOrAny();
-  world->Fault("wipe", world->HostOf(peer));
+  FaultPtr fault = world->Begin("wipe", world->HostOf(peer));
   world->Kill(peer);
-  std::filesystem::remove_all(world->cluster().brokers()[peer].store_dir);
+  const auto removed = std::filesystem::remove_all(world->cluster().brokers()[peer].store_dir);
+  fault->Saw(std::to_string(removed) + " files removed");
+  if (removed > 1) fault->TookEffect();
+  fault.reset();
   world->Start(peer);
   world->WaitCaughtUp(peer, kComesBack);
   world->WaitBetween(500, 2000);

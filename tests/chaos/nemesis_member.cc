@@ -26,7 +26,7 @@ std::size_t StartNewcomer(World* world, std::size_t old) {
   LocalHost host = broker.host;
   if (!host.store_dir.empty()) {
     const std::filesystem::path disk = std::filesystem::path(broker.store_dir).parent_path();
-    host.store_dir = disk / ("store-" + std::to_string(world->counts().at("member")));
+    host.store_dir = disk / ("store-" + std::to_string(world->NextNumber()));
   }
   const Result<std::size_t> added = world->cluster().AddBroker(std::move(host));
   if (!added.ok()) world->Problem(added.status().ToString());
@@ -43,8 +43,10 @@ bool Join(World* world, std::size_t newcomer) {
   }
   if (world->random().OneIn(4)) {  // it dies while it learns
     world->WaitBetween(0, 500);
-    world->Fault("kill", broker.peer_id);
-    world->Kill(newcomer);
+    const bool killed = world->SendKill(newcomer);
+    FaultPtr kill = world->Begin("kill", broker.peer_id);
+    if (killed) kill->TookEffect();
+    world->Kill(newcomer, std::move(kill));
     world->WaitBetween(0, 500);
     world->Start(newcomer);
   }
@@ -61,7 +63,8 @@ void StrikeMember(World* world) {
       world->random().OneIn(2) ? world->Leader().value_or(world->AnyPeer()) : world->AnyPeer();
   const bool dead = world->random().OneIn(3);
   const LocalBroker gone = world->cluster().brokers()[old];
-  world->Fault("member", gone.peer_id + (dead ? " died, it" : "") + " is replaced");
+  FaultPtr fault =
+      world->Begin("member", gone.peer_id + (dead ? " died, it" : "") + " is replaced");
   const std::vector<std::string> remove{"removePeer", "--id", gone.peer_id};
   if (dead) {
     world->Kill(old);
@@ -80,6 +83,8 @@ void StrikeMember(World* world) {
     }
   }
   world->TakePlace(newcomer, old);
+  fault->TookEffect();
+  fault.reset();
   std::filesystem::remove_all(gone.store_dir);
   world->AllUp(kChange);
   world->WaitCaughtUp(old, kChange);

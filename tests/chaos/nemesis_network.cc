@@ -39,6 +39,18 @@ void Heal(World* world) {
 
 }  // namespace
 
+std::int64_t Dropped::Now() const {
+  const Result<std::int64_t> dropped = world_.layout()->Dropped();
+  if (!dropped.ok()) world_.Problem(dropped.status().ToString());
+  return dropped.ok() ? *dropped : 0;
+}
+
+void Dropped::Judge(Fault* fault) const {
+  const std::int64_t count = Now() - before_;
+  fault->Saw(std::to_string(count) + " packets dropped");
+  if (count > 0) fault->TookEffect();
+}
+
 void StrikeCut(World* world) {
   const std::size_t peer = world->LeaderOrAny();
   const std::string host = world->HostOf(peer);
@@ -56,7 +68,8 @@ void StrikeCut(World* world) {
     case 6: what = host + " from clients", links = Both(host, "c"); break;
     default: what = "flapping " + host, links = Around(world, host, true, true); break;
   }
-  world->Fault("cut", what);
+  FaultPtr fault = world->Begin("cut", what);
+  const Dropped dropped(world);
   const std::int64_t end_ns = NowNs() + world->random().Between(3000, 6000) * 1'000'000;
   if (what.rfind("flapping", 0) == 0) {
     while (NowNs() < end_ns && !world->stopped()) {
@@ -72,21 +85,25 @@ void StrikeCut(World* world) {
     const std::size_t victim = world->AnyPeer();
     if (kills) {
       world->WaitBetween(200, 2000);
-      world->SendKill(victim);
-      world->Fault("kill", world->HostOf(victim));
-      world->Kill(victim);
+      const bool killed = world->SendKill(victim);
+      FaultPtr kill = world->Begin("kill", world->HostOf(victim));
+      if (killed) kill->TookEffect();
+      world->Kill(victim, std::move(kill));
       world->WaitBetween(0, 1000);
       world->Start(victim);
     }
     world->Wait(milliseconds((end_ns - NowNs()) / 1'000'000));
   }
+  dropped.Judge(fault.get());
   Heal(world);
+  fault.reset();
   world->WaitBetween(1000, 2500);
 }
 
 void StrikeLoss(World* world) {
   const int percent = static_cast<int>(world->random().Between(5, 30));
-  world->Fault("loss", std::to_string(percent) + " %");
+  FaultPtr fault = world->Begin("loss", std::to_string(percent) + " %");
+  const Dropped dropped(world);
   for (std::size_t i = 0; i < 3; ++i) {
     for (std::size_t j = 0; j < 3; ++j) {
       if (i == j) continue;
@@ -95,17 +112,26 @@ void StrikeLoss(World* world) {
     }
   }
   world->WaitBetween(4000, 9000);
+  dropped.Judge(fault.get());
   Heal(world);
+  fault.reset();
   world->WaitBetween(1000, 2500);
 }
 
 void StrikeSlow(World* world) {
   const std::string host = world->HostOf(world->LeaderOrAny());
-  world->Fault("slow", host);
+  FaultPtr fault = world->Begin("slow", host);
   const Status slowed = world->layout()->Slow(host);
   if (!slowed.ok()) world->Problem(slowed.ToString());
   world->WaitBetween(4000, 9000);
+  const Result<std::int64_t> waited = world->layout()->WaitedAt(host);
+  if (!waited.ok()) world->Problem(waited.status().ToString());
+  if (waited.ok()) {
+    fault->Saw(std::to_string(*waited) + " packets had to wait");
+    if (*waited > 0) fault->TookEffect();
+  }
   Heal(world);
+  fault.reset();
   world->WaitBetween(1000, 2500);
 }
 

@@ -42,6 +42,30 @@ std::string NamesOf(const std::vector<std::size_t>& peers) {
   return text;
 }
 
+bool HasMapped(pid_t pid, const std::string& path) {
+  std::ifstream in("/proc/" + std::to_string(pid) + "/maps");
+  for (std::string line; std::getline(in, line);) {
+    if (line.ends_with(path)) return true;
+  }
+  return false;
+}
+
+// Longer than a client takes its route for new, or a peer its registration.
+void CutNameServer(World* world, const std::string& what, const std::vector<std::string>& others) {
+  const FaultPtr fault = world->Begin("nameserver", what);
+  const Dropped dropped(world);
+  for (const std::string& other : others) {
+    for (const Status& cut :
+         {world->layout()->Cut(other, "ns"), world->layout()->Cut("ns", other)}) {
+      if (!cut.ok()) world->Problem(cut.ToString());
+    }
+  }
+  world->WaitBetween(3000, 9000);
+  dropped.Judge(fault.get());
+  const Status healed = world->layout()->Heal();
+  if (!healed.ok()) world->Problem(healed.ToString());
+}
+
 }  // namespace
 
 // kill -9: the leader, anyone, two or all three; back after a moment.
@@ -59,9 +83,11 @@ void StrikeKill(World* world) {
   if (!victims.empty()) {
     const bool leader_alone = victims.size() == 1 && leader == victims[0] && whole;
     // First the signals: a send that a dying leader still answers must not count as a failover.
-    for (std::size_t peer : victims) world->SendKill(peer);
-    world->Fault("kill", NamesOf(victims), leader_alone, static_cast<int>(victims.size()));
-    for (std::size_t peer : victims) world->Kill(peer);
+    int killed = 0;
+    for (std::size_t peer : victims) killed += world->SendKill(peer) ? 1 : 0;
+    const FaultPtr fault = world->Begin("kill", NamesOf(victims), leader_alone);
+    if (killed > 0) fault->TookEffect(killed);
+    for (std::size_t peer : victims) world->Kill(peer, fault);
   }
   world->WaitBetween(0, 1000);
   // Sometimes one stays down for the next round.
@@ -80,9 +106,10 @@ void StrikeFailover(World* world) {
   const std::optional<std::size_t> leader = world->Leader();
   if (!leader || world->WaitBetween(300, 1200)) return;
   const std::int64_t since_ns = NowNs();
-  world->SendKill(*leader);
-  world->Fault("failover", NamesOf({*leader}), true);
-  world->Kill(*leader);
+  const bool killed = world->SendKill(*leader);
+  FaultPtr fault = world->Begin("failover", NamesOf({*leader}), true);
+  if (killed) fault->TookEffect();
+  world->Kill(*leader, std::move(fault));
   if (!world->WaitForAcks(since_ns, world->patience()) && !world->stopped()) {
     world->Problem("not every client was acknowledged within " +
                    std::to_string(world->patience().count()) + " ms after the leader was killed");
@@ -97,8 +124,9 @@ void StrikeTransfer(World* world) {
   const std::optional<std::size_t> leader = world->Leader();
   if (!leader || world->WaitBetween(300, 1200)) return;
   const std::int64_t since_ns = NowNs();
-  world->Fault("transfer", NamesOf({*leader}), true);
+  const FaultPtr fault = world->Begin("transfer", NamesOf({*leader}), true);
   const Status moved = world->Admin({"transferLeader"}, seconds(30));
+  if (moved.ok()) fault->TookEffect();
   if (!moved.ok() && !world->stopped()) world->Problem(moved.ToString());
   if (!world->WaitForAcks(since_ns, world->patience()) && !world->stopped()) {
     world->Problem("not every client was acknowledged after the leadership was handed over");
@@ -109,16 +137,19 @@ void StrikeTransfer(World* world) {
 void StrikeRestart(World* world) {
   const std::size_t peer = world->LeaderOrAny();
   if (!world->cluster().Running(peer)) return;
-  world->Fault("restart", NamesOf({peer}));
+  FaultPtr fault = world->Begin("restart", NamesOf({peer}));
   world->MayEnd(peer);
   const Result<int> ended = world->cluster().Signal(peer, SIGTERM, seconds(60));
   if (!ended.ok()) {
     world->Problem(ended.status().ToString());
   } else if (*ended != 0) {
     world->Problem(world->HostOf(peer) + " left with status " + std::to_string(*ended));
+  } else {
+    fault->TookEffect();
   }
   world->WaitBetween(0, 1000);
   world->Start(peer);
+  fault.reset();
   world->MustStay(peer);
   world->WaitBetween(1000, 3000);
 }
@@ -128,24 +159,37 @@ void StrikePause(World* world) {
   const std::int64_t ms = world->random().OneIn(4) ? world->random().Between(5000, 15000)
                                                    : world->random().Between(200, 3000);
   if (!world->cluster().Running(peer)) return;
-  world->Fault("pause", NamesOf({peer}) + " " + std::to_string(ms) + " ms");
-  IgnoreError(world->cluster().Signal(peer, SIGSTOP).status(), "it runs");
+  FaultPtr fault = world->Begin("pause", NamesOf({peer}) + " " + std::to_string(ms) + " ms");
+  if (world->Freeze(world->cluster().brokers()[peer].pid)) fault->TookEffect();
   world->Wait(milliseconds(ms));
   IgnoreError(world->cluster().Signal(peer, SIGCONT).status(), "it runs");
+  fault.reset();
   world->WaitBetween(500, 4000);
 }
 
+// Killed (the next one is empty), paused, or cut off from the peers, the clients or both.
 void StrikeNameServer(World* world) {
-  world->Fault("nameserver", "ns");
-  if (world->random().OneIn(2)) {
-    world->cluster().KillNameServer();
-    world->WaitBetween(500, 5000);
-    const Status started = world->cluster().StartNameServer();
-    if (!started.ok()) world->Problem(started.ToString());
-  } else {
-    ::kill(world->cluster().namesrv_pid(), SIGSTOP);
-    world->WaitBetween(500, 5000);
-    ::kill(world->cluster().namesrv_pid(), SIGCONT);
+  const std::uint64_t ways = world->layout() == nullptr ? 2 : 5;
+  switch (world->random().Below(ways)) {
+    case 0: {
+      const FaultPtr fault = world->Begin("nameserver", "killed");
+      if (world->cluster().namesrv_pid() != 0) fault->TookEffect();
+      world->cluster().KillNameServer();
+      world->WaitBetween(500, 5000);
+      const Status started = world->cluster().StartNameServer();
+      if (!started.ok()) world->Problem(started.ToString());
+      break;
+    }
+    case 1: {
+      const FaultPtr fault = world->Begin("nameserver", "paused");
+      if (world->Freeze(world->cluster().namesrv_pid())) fault->TookEffect();
+      world->WaitBetween(500, 5000);
+      ::kill(world->cluster().namesrv_pid(), SIGCONT);
+      break;
+    }
+    case 2: CutNameServer(world, "cut off from peers", {"n0", "n1", "n2"}); break;
+    case 3: CutNameServer(world, "cut off from clients", {"c"}); break;
+    default: CutNameServer(world, "cut off", {"n0", "n1", "n2", "c"}); break;
   }
   world->WaitBetween(500, 3000);
 }
@@ -159,19 +203,23 @@ void StrikeClock(World* world) {
   if (world->random().OneIn(2)) added = -added;
   std::int64_t frozen = 0;
   if (world->random().OneIn(4)) frozen = SystemClock().WallNowMs() * 1'000'000;
-  world->Fault("clock",
-               NamesOf({peer}) + (frozen != 0 ? " stands still"
+  if (!world->cluster().Running(peer)) return;
+  FaultPtr fault = world->Begin(
+      "clock", NamesOf({peer}) + (frozen != 0 ? " stands still"
                                               : " by " + std::to_string(added / kHourNs) + " h"));
+  const std::string& path = world->clock_files()[peer];
   // In place: the process has the file mapped.
   const auto set = [&](std::int64_t add, std::int64_t freeze) {
-    std::fstream file(world->clock_files()[peer], std::ios::in | std::ios::out | std::ios::binary);
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
     file.write(reinterpret_cast<const char*>(&add), sizeof add);
     file.write(reinterpret_cast<const char*>(&freeze), sizeof freeze);
-    if (!file.flush()) world->Problem("cannot write " + world->clock_files()[peer]);
+    if (!file.flush()) world->Problem("cannot write " + path);
   };
   set(added, frozen);
+  if (HasMapped(world->cluster().brokers()[peer].pid, path)) fault->TookEffect();
   world->WaitBetween(2000, 7000);
   set(0, 0);  // backwards, or forwards again
+  fault.reset();
   world->WaitBetween(500, 2000);
 }
 

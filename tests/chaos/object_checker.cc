@@ -12,11 +12,17 @@ constexpr std::int64_t kValidityNs = 30'000'000'000;
 Op KindOf(Op op) {
   if (op == Op::kCommit || op == Op::kFetch) return Op::kFetch;
   if (op == Op::kLock || op == Op::kUnlock) return Op::kLock;
+  if (op == Op::kPutTopic || op == Op::kDropTopic || op == Op::kGetTopic) return Op::kGetTopic;
   return Op::kMax;
 }
 
 const char* NameOf(Op kind) {
-  return kind == Op::kFetch ? "offset" : kind == Op::kLock ? "lock" : "max";
+  switch (kind) {
+    case Op::kFetch: return "offset";
+    case Op::kLock: return "lock";
+    case Op::kGetTopic: return "topic";
+    default: return "max";
+  }
 }
 
 const char* WordOf(Linearizable result) {
@@ -24,7 +30,12 @@ const char* WordOf(Linearizable result) {
 }
 
 ObjectModel ModelOf(Op kind) {
-  return kind == Op::kFetch ? OffsetRegister() : kind == Op::kLock ? QueueLock() : MaxOffset();
+  switch (kind) {
+    case Op::kFetch: return OffsetRegister();
+    case Op::kLock: return QueueLock();
+    case Op::kGetTopic: return TopicConfig();
+    default: return MaxOffset();
+  }
 }
 
 }  // namespace
@@ -44,9 +55,9 @@ void ObjectChecker::OnOperation(const Event& begun, const Event& end, std::uint6
   op.known = end.outcome == Outcome::kOk;
   op.invoked_ns = begun.invoked_ns;
   op.returned_ns = end.returned_ns;
-  if (begun.op == Op::kCommit) op.argument = begun.offset;
+  if (begun.op == Op::kCommit || begun.op == Op::kPutTopic) op.argument = begun.offset;
   op.answer = begun.op == Op::kLock ? end.token : end.offset;
-  const bool only_asks = begun.op == Op::kFetch || begun.op == Op::kMax;
+  const bool only_asks = begun.op == kind && kind != Op::kLock;
   if (op.known || !only_asks) object.ops.push_back(op);
   if (kind == Op::kLock) TrackBelief(begun, end, &object, line);
 }

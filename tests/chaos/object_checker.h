@@ -1,4 +1,5 @@
-// ObjectChecker: the small objects of a history: offset registers, queue locks, maximum offsets.
+// ObjectChecker: the small objects of a history: offset registers, queue locks, maximum offsets,
+// topic configurations.
 //
 // Gathers their operations per key and, at the end, asks the Linearizer about each key. Beside it
 // the plain promise of a lock: the times in which two clients may believe that they hold it do not
@@ -35,7 +36,7 @@ class ObjectChecker {
     std::int64_t until_ns = 0;
   };
   struct Object {
-    Op kind = Op::kMax;  // kFetch: offset register, kLock, kMax
+    Op kind = Op::kMax;  // kFetch: offset register, kGetTopic: configuration, kLock, kMax
     std::vector<ObjectOp> ops;
     Belief belief;
   };

@@ -19,6 +19,8 @@ constexpr int kUnknownPerObject = 4;
 constexpr milliseconds kTimeout{3000};
 constexpr milliseconds kBetween{15};
 constexpr milliseconds kObjectPause{50};
+constexpr milliseconds kBetweenTopics{60};  // each change goes to the NameServer too
+constexpr int kTopicQueuesMax = 200;
 
 }  // namespace
 
@@ -47,12 +49,12 @@ class ObjectLoad::Caller {
     return answer;
   }
 
-  // Writes the end. False: the outcome is not known.
-  bool Finish(std::int64_t id, const Result<remoting::Command>& answer, Event end) {
+  // Writes the end. False: the outcome is not known. `nothing`: the code that says "there is none".
+  bool Finish(std::int64_t id, const Result<remoting::Command>& answer, Event end,
+              std::int32_t nothing = remoting::kQueryNotFound) {
     end.outcome = Outcome::kInfo;
     if (!answer.ok() && remoting::NeverSent(answer.status())) end.outcome = Outcome::kFail;
-    if (answer.ok() &&
-        (answer->code == remoting::kSuccess || answer->code == remoting::kQueryNotFound)) {
+    if (answer.ok() && (answer->code == remoting::kSuccess || answer->code == nothing)) {
       end.outcome = Outcome::kOk;
     }
     if (end.outcome != Outcome::kOk) {
@@ -87,6 +89,7 @@ void ObjectLoad::Start() {
   for (int i = 0; i < 2; ++i) threads_.emplace_back([this, i] { Registers(i); });
   for (int i = 0; i < 3; ++i) threads_.emplace_back([this, i] { Locks(i); });
   for (int i = 0; i < 2; ++i) threads_.emplace_back([this, i] { Maximum(i); });
+  for (int i = 0; i < 2; ++i) threads_.emplace_back([this, i] { Topics(i); });
 }
 
 void ObjectLoad::Stop() {
@@ -246,6 +249,51 @@ void ObjectLoad::Maximum(int number) {
     if (!result.ok() && stopper_.Wait(kObjectPause)) break;
   }
   producer.Shutdown();
+}
+
+// What a topic's configuration says is its number of queues: another one with every change.
+void ObjectLoad::Topics(int number) {
+  Caller caller(this, static_cast<std::size_t>(number));
+  sim::Random random(seed_ + 5000 + static_cast<std::uint64_t>(number));
+  for (std::int64_t n = 1; !stopper_.Wait(kBetweenTopics); ++n) {
+    Event event;
+    event.client = "t" + std::to_string(number);
+    event.key = "ChaosConfig" + std::to_string(topics_.Take());
+    remoting::Command request;
+    const std::uint64_t dice = random.Below(8);
+    if (dice < 3) {
+      event.op = Op::kPutTopic;
+      event.offset = 1 + (n * 2 + number) % kTopicQueuesMax;
+      remoting::CreateTopicRequest header;
+      header.topic = event.key;
+      header.read_queue_nums = header.write_queue_nums = static_cast<std::int32_t>(event.offset);
+      header.perm = 6;
+      header.topic_filter_type = "SINGLE_TAG";
+      request = remoting::Command::Request(remoting::kUpdateAndCreateTopic);
+      header.Encode(&request.ext);
+    } else {
+      event.op = dice == 3 ? Op::kDropTopic : Op::kGetTopic;
+      remoting::TopicRequest header;
+      header.topic = event.key;
+      request = remoting::Command::Request(dice == 3 ? remoting::kDeleteTopicInBroker
+                                                     : remoting::kGetTopicConfig);
+      header.Encode(&request.ext);
+    }
+    const bool asks = event.op == Op::kGetTopic;
+    std::int64_t id = 0;
+    const Result<remoting::Command> answer = caller.Ask(event, std::move(request), &id);
+    Event end;
+    if (asks && answer.ok() && answer->code == remoting::kSuccess) {
+      const auto topic = remoting::TopicConfigBody::Decode(answer->body);
+      const bool whole = topic.ok() && topic->read_queue_nums == topic->write_queue_nums;
+      end.offset = whole ? topic->write_queue_nums : -2;
+    }
+    if (caller.Finish(id, answer, end, asks ? remoting::kTopicNotExist : remoting::kSuccess)) {
+      continue;
+    }
+    if (!asks) ++topics_.unknown;
+    if (stopper_.Wait(kObjectPause)) return;
+  }
 }
 
 }  // namespace triad::chaos

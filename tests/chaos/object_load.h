@@ -1,4 +1,5 @@
-// ObjectLoad: clients of the small objects: offsets, queue locks, maximum offsets.
+// ObjectLoad: clients of the small objects: offsets, queue locks, maximum offsets, topic
+// configurations.
 //
 // Every operation is one attempt to one peer (whichever answered last; peers forward), so that what
 // is in the history is what the broker group was asked. Two or three clients share an object for a
@@ -49,6 +50,7 @@ class ObjectLoad {
   void Registers(int number);
   void Locks(int number);
   void Maximum(int number);
+  void Topics(int number);
   std::string Address(std::size_t at);
   // Group and queue of an object's number.
   static std::string GroupOf(const char* prefix, int object);
@@ -60,7 +62,7 @@ class ObjectLoad {
   HistoryWriter* const history_;
   const std::uint64_t seed_;
   Stopper stopper_;
-  Turn registers_, locks_, maxima_;
+  Turn registers_, locks_, maxima_, topics_;
   std::vector<std::thread> threads_;
 };
 

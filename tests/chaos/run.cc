@@ -25,10 +25,15 @@ constexpr seconds kDrain{900};
 // and an hour is to have a thousand of them.
 constexpr int kKillsPerHour = 1200;
 constexpr int kKillsPlannedPerHour = 1000;
+constexpr int kTriesOfAFault = 3;
 
 // Everything is read six times afterwards: a long run sends more slowly.
 milliseconds BetweenSends(int seconds_run) {
   return milliseconds(seconds_run <= 300 ? 2 : seconds_run <= 1200 ? 8 : 20);
+}
+
+std::string DeadTopic() {
+  return std::string("%DLQ%") + kFreeGroup;
 }
 
 }  // namespace
@@ -37,6 +42,10 @@ milliseconds BetweenSends(int seconds_run) {
 std::vector<DrainTopic> Run::Topics() const {
   std::vector<DrainTopic> topics{{kFreeTopic, kTopicQueues}, {kOrderedTopic, kTopicQueues}};
   if (!options_.original) topics.push_back({kObjectTopic, kObjectQueues});
+  if (history_ && history_->DeadOf(kFreeGroup) > 0) {  // there since the first one
+    topics.push_back({DeadTopic(), 1});
+    topics.push_back({std::string("%RETRY%") + kFreeGroup, 1});
+  }
   return topics;
 }
 
@@ -183,7 +192,7 @@ Status Run::CreateTopics() {
     settings.read_queues = settings.write_queues = topic.queues;
     TRIAD_RETURN_IF_ERROR(admin.UpdateTopic(settings));
   }
-  std::vector<std::string> groups{"G-orderly", "G-free"};
+  std::vector<std::string> groups{"G-orderly", kFreeGroup};
   for (int i = 0; i < 8; ++i) {
     groups.push_back("G-reg" + std::to_string(i));
     groups.push_back("G-lock" + std::to_string(i));
@@ -207,10 +216,9 @@ void Run::CatchUpWithKills(std::int64_t begin_ns, std::int64_t end_ns) {
   if (std::none_of(nemeses_.begin(), nemeses_.end(), is_kill)) return;
   bool killed = false;
   while (NowNs() < end_ns && !world_->stopped()) {
-    const auto dealt = world_->counts().find("kill");
     const std::int64_t ran_s = (NowNs() - begin_ns) / 1'000'000'000;
     const std::int64_t due = ran_s * kKillsPerHour / 3600 / Slower();
-    if (dealt != world_->counts().end() && dealt->second >= due) break;
+    if (world_->CountOf("kill") >= due) break;
     StrikeKill(world_.get());
     killed = true;
   }
@@ -231,7 +239,13 @@ void Run::Strike() {
     }
     const Nemesis* const nemesis = bag.back();
     bag.pop_back();
-    nemesis->strike(world_.get());
+    // What had no effect is dealt again, so that a run does not end with less than was planned.
+    const std::string kind(nemesis->name);
+    const int before = world_->CountOf(kind);
+    for (int tries = 0; tries < kTriesOfAFault && world_->CountOf(kind) == before; ++tries) {
+      if (NowNs() >= end_ns || world_->stopped()) break;
+      nemesis->strike(world_.get());
+    }
     // Before the next kind: all there, or two faults would add up to more than is promised.
     if (nemeses_.size() > 1) {
       world_->AllUp(kComesBack);
@@ -282,7 +296,24 @@ Status Run::WaitForConsumers() {
                       std::to_string(stored) + " messages");
     }
   }
+  WaitForDeadLetters(&reader, end_ns);
   return Status::Ok();
+}
+
+// What the group refused for the last time is to be in its dead letters before anybody looks.
+void Run::WaitForDeadLetters(client::PullConsumer* reader, std::int64_t end_ns) {
+  const std::uint64_t wanted = history_->DeadOf(kFreeGroup);
+  std::uint64_t stored = 0;
+  while (stored < wanted && NowNs() < end_ns && !world_->stopped()) {
+    const Result<std::uint64_t> messages =
+        Drain::MessagesIn(reader, DeadTopic(), 1, cluster_->broker_name());
+    if (messages.ok()) stored = *messages;
+    if (stored < wanted) world_->Wait(milliseconds(200));
+  }
+  if (stored < wanted) {
+    world_->Problem(std::string(kFreeGroup) + " has " + std::to_string(stored) + " of " +
+                    std::to_string(wanted) + " dead letters");
+  }
 }
 
 Status Run::Judge() {
@@ -305,10 +336,9 @@ void Run::CountMissing(int seconds_run) {
         count == 1 ? nemesis->planned_per_minute * seconds_run / 60 : seconds_run / (14 * count);
     if (count > 1 && nemesis->name == "kill") planned = seconds_run * kKillsPlannedPerHour / 3600;
     planned /= Slower();
-    const auto found = world_->counts().find(std::string(nemesis->name));
-    const int fired = found == world_->counts().end() ? 0 : found->second;
+    const int fired = world_->CountOf(std::string(nemesis->name));
     if (fired >= planned) continue;
-    missing_.push_back(std::string(nemesis->name) + " fired " + std::to_string(fired) +
+    missing_.push_back(std::string(nemesis->name) + " took effect " + std::to_string(fired) +
                        " times, planned were " + std::to_string(planned));
   }
 }
@@ -393,11 +423,7 @@ std::string Run::Report() const {
 }
 
 std::string Run::LastLine() const {
-  const auto& counts = world_->counts();
-  int kills = 0;
-  for (const char* kind : {"kill", "failover"}) {
-    if (const auto found = counts.find(kind); found != counts.end()) kills += found->second;
-  }
+  const int kills = world_->CountOf("kill") + world_->CountOf("failover");
   return "chaos: seed=" + std::to_string(options_.seed) +
          " acked=" + std::to_string(verdict_.acked) + " " + SummaryOf(verdict_) +
          " kills=" + std::to_string(kills);

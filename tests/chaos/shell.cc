@@ -6,11 +6,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 namespace triad::chaos {
 
-Status RunProgram(const std::vector<std::string>& command) {
+Status RunProgram(const std::vector<std::string>& command, std::string* output_text) {
   std::string text;
   std::vector<char*> argv;
   std::vector<std::string> words = command;
@@ -40,6 +41,7 @@ Status RunProgram(const std::vector<std::string>& command) {
     if (got > 0 && said.size() < 65536) said.append(buffer, static_cast<std::size_t>(got));
   }
   ::close(output[0]);
+  if (output_text != nullptr) *output_text = said;
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
@@ -47,6 +49,11 @@ Status RunProgram(const std::vector<std::string>& command) {
   const std::string why = WIFEXITED(status) ? "status " + std::to_string(WEXITSTATUS(status))
                                             : "signal " + std::to_string(WTERMSIG(status));
   return Status::IoError(text + ": " + why + ": " + said);
+}
+
+std::int64_t NumberBehind(const std::string& said, const std::string& word) {
+  const std::size_t at = said.find(word);
+  return at == std::string::npos ? 0 : std::atoll(said.c_str() + at + word.size());
 }
 
 bool Pause(std::chrono::milliseconds time) {

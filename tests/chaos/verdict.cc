@@ -51,11 +51,15 @@ std::string ReportOf(const Verdict& v) {
       {"deliveries", v.delivered},
       {"  again (redelivered)", v.redelivered},
       {"  never (undelivered)", v.undelivered},
+      {"retries, each one copy", v.retries},
+      {"dead letters, each one", v.dead_letters},
       {"lock overlaps", v.lock_overlaps},
       {"linearizable keys", v.keys_ok},
       {"  not linearizable", v.keys_bad},
       {"  undecided", v.keys_unknown},
-      {"faults", v.faults},
+      {"faults that took effect", v.faults},
+      {"  that did not", v.faults_in_vain},
+      {"  without an end", v.faults_open},
       {"  of the leader, followed by an acknowledgement", v.failover_ns.size()},
       {"  of the leader, not followed by one", v.faults_without_ack}};
   std::string text;
@@ -70,6 +74,9 @@ std::string ReportOf(const Verdict& v) {
               std::to_string(PercentileMs(*times, p));
     }
     text += " ms\n";
+  }
+  for (const auto& [kind, lasted_ns] : v.fault_ns) {
+    text += "lasted in all, " + kind + ": " + std::to_string(lasted_ns / 1'000'000) + " ms\n";
   }
   for (const std::string& example : v.examples) text += "VIOLATION " + example + "\n";
   return text;

@@ -25,6 +25,7 @@ struct Verdict {
   std::uint64_t order_violations = 0;
   std::uint64_t delivered = 0, redelivered = 0;
   std::uint64_t undelivered = 0;  // stored, but never given to a group that must get it
+  std::uint64_t retries = 0, dead_letters = 0;  // of groups that say how many there are to be
   // Small objects.
   std::uint64_t lock_overlaps = 0;
   std::uint64_t keys_ok = 0, keys_bad = 0, keys_unknown = 0;
@@ -33,8 +34,11 @@ struct Verdict {
   std::vector<std::int64_t> failover_ns;
   // The same as each client sees it: one value for every client and fault.
   std::vector<std::int64_t> client_failover_ns;
-  std::uint64_t faults_without_ack = 0;  // nothing was acknowledged after them
-  std::uint64_t faults = 0;
+  std::uint64_t faults_without_ack = 0;          // nothing was acknowledged after them
+  std::uint64_t faults = 0;                      // that took effect
+  std::uint64_t faults_in_vain = 0;              // that did not
+  std::uint64_t faults_open = 0;                 // whose end is missing
+  std::map<std::string, std::int64_t> fault_ns;  // kind -> how long they lasted in all
   std::uint64_t checked_queues = 0, checked_messages = 0;
 
   // The first violations, with line numbers.
@@ -42,7 +46,7 @@ struct Verdict {
 
   bool good() const {
     return lost + duplicated + unexpected + corrupt + order_violations + undelivered +
-               lock_overlaps + keys_bad + keys_unknown ==
+               lock_overlaps + keys_bad + keys_unknown + faults_open ==
            0;
   }
 };

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <fstream>
 #include <iostream>
 
 #include "tests/chaos/load.h"
@@ -27,15 +28,28 @@ std::size_t World::LeaderOrAny() {
   return Leader().value_or(AnyPeer());
 }
 
-void World::Fault(const std::string& kind, const std::string& whom, bool leader, int count) {
-  counts_[kind] += count;
+FaultPtr World::Begin(const std::string& kind, const std::string& whom, bool leader) {
   Event event;
   event.op = Op::kFault;
   event.key = kind;
   event.value = whom;
   event.leader = leader;
-  history_.Note(event);
+  const std::int64_t id = history_.Begin(event);
   std::cerr << "chaos: " << kind << " " << whom << (leader ? " (leader)" : "") << "\n";
+  return std::make_shared<Fault>(this, kind, id);
+}
+
+void Fault::TookEffect(int count) {
+  took_effect_ = true;
+  world_.counts_[kind_] += count;
+}
+
+Fault::~Fault() {
+  Event end;
+  end.outcome = took_effect_ ? Outcome::kOk : Outcome::kFail;
+  end.value = seen_;
+  world_.history_.End(id_, end);
+  if (!took_effect_) std::cerr << "chaos:   " << kind_ << " had no effect: " << seen_ << "\n";
 }
 
 void World::Problem(const std::string& text) {
@@ -43,24 +57,41 @@ void World::Problem(const std::string& text) {
   std::cerr << "chaos: PROBLEM " << text << "\n";
 }
 
-void World::SendKill(std::size_t peer) {
-  if (!cluster_.Running(peer)) return;
+bool World::SendKill(std::size_t peer) {
+  if (!cluster_.Running(peer)) return false;
   killed_.insert(peer);
-  ::kill(cluster_.brokers()[peer].pid, SIGKILL);
+  return ::kill(cluster_.brokers()[peer].pid, SIGKILL) == 0;
 }
 
-void World::Kill(std::size_t peer) {
+void World::Kill(std::size_t peer, FaultPtr fault) {
   SendKill(peer);
+  if (fault) down_[peer] = std::move(fault);
   if (!cluster_.Running(peer)) return;
   const Result<int> ended = cluster_.Signal(peer, SIGKILL, milliseconds(20000));
   if (!ended.ok()) Problem(ended.status().ToString());
 }
 
+bool World::Freeze(pid_t pid) {
+  ::kill(pid, SIGSTOP);
+  const std::int64_t end_ns = NowNs() + 5'000'000'000;
+  while (NowNs() < end_ns) {
+    std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
+    std::string text;
+    std::getline(in, text);
+    const std::size_t name_end = text.rfind(") ");  // "pid (name) state ..."
+    if (name_end != std::string::npos && text[name_end + 2] == 'T') return true;
+    if (Pause(milliseconds(1))) break;
+  }
+  return false;
+}
+
 void World::Start(std::size_t peer) {
   killed_.erase(peer);
-  if (cluster_.Running(peer)) return;
-  const Status started = cluster_.StartBroker(peer);
-  if (!started.ok()) Problem(started.ToString());
+  if (!cluster_.Running(peer)) {
+    const Status started = cluster_.StartBroker(peer);
+    if (!started.ok()) Problem(started.ToString());
+  }
+  down_.erase(peer);
 }
 
 Status World::Admin(std::vector<std::string> words, milliseconds limit) {
@@ -77,6 +108,7 @@ void World::TakePlace(std::size_t newcomer, std::size_t old) {
   const Status took = cluster_.TakePlace(newcomer, old);
   if (!took.ok()) Problem(took.ToString());
   killed_.erase(old);
+  down_.erase(old);
   may_end_.erase(old);
   if (members_changed_) members_changed_();
 }

@@ -1,9 +1,11 @@
 // World: what the nemeses act on: the processes, the links, the disks; and what was done to them.
 //
-// Counts every fault by kind, writes it into the history, and notices processes that end by
-// themselves. Thread: the main thread.
+// Writes every fault and its end into the history, counts those that took effect, and notices
+// processes that end by themselves. Thread: the main thread.
 
 #pragma once
+
+#include <sys/types.h>
 
 #include <chrono>
 #include <cstdint>
@@ -13,6 +15,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bin/local_cluster.h"
@@ -22,6 +25,31 @@
 #include "tests/sim/random.h"
 
 namespace triad::chaos {
+
+class World;
+
+// A fault that was begun. Counted when it took effect; its end is written when this goes.
+class Fault {
+ public:
+  Fault(World* world, std::string kind, std::int64_t id)
+      : world_(*world), kind_(std::move(kind)), id_(id) {}
+  ~Fault();
+  Fault(const Fault&) = delete;
+  Fault& operator=(const Fault&) = delete;
+
+  // `count`: how many it was at once.
+  void TookEffect(int count = 1);
+  // What was seen of it, for its end's line.
+  void Saw(const std::string& what) { seen_ += (seen_.empty() ? "" : ", ") + what; }
+
+ private:
+  World& world_;
+  const std::string kind_;
+  const std::int64_t id_;
+  bool took_effect_ = false;
+  std::string seen_;
+};
+using FaultPtr = std::shared_ptr<Fault>;
 
 class World {
  public:
@@ -56,21 +84,30 @@ class World {
   Status Admin(std::vector<std::string> words, std::chrono::milliseconds limit);
   // `newcomer` is peer `old` from now on, which ended and is no member any more.
   void TakePlace(std::size_t newcomer, std::size_t old);
+  // Another one at every call.
+  int NextNumber() { return ++number_; }
   // How long the load's clients may need to find another leader.
   void UsePatience(std::chrono::milliseconds patience) { patience_ = patience; }
   std::chrono::milliseconds patience() const { return patience_; }
 
-  // A fault begins: counts it (`count` times) and writes it into the history.
-  void Fault(const std::string& kind, const std::string& whom, bool leader = false, int count = 1);
+  // A fault begins: writes it into the history.
+  FaultPtr Begin(const std::string& kind, const std::string& whom, bool leader = false);
+  // Of faults that took effect.
   const std::map<std::string, int>& counts() const { return counts_; }
+  int CountOf(const std::string& kind) const {
+    const auto found = counts_.find(kind);
+    return found == counts_.end() ? 0 : found->second;
+  }
   // Something that must not be; the run fails.
   void Problem(const std::string& text);
   const std::vector<std::string>& problems() const { return problems_; }
 
-  // Only sends the signal, so that a fault's time can be taken at once.
-  void SendKill(std::size_t peer);
-  // And waits for the end.
-  void Kill(std::size_t peer);
+  // Only sends the signal, so that a fault's time can be taken at once. False: it did not run.
+  bool SendKill(std::size_t peer);
+  // And waits for the end. `fault` lasts until the peer is started again.
+  void Kill(std::size_t peer, FaultPtr fault = nullptr);
+  // Stops the process (SIGSTOP) and waits until it stands. False: it does not.
+  bool Freeze(pid_t pid);
   void Start(std::size_t peer);
   // The process may end by itself from now on (its disk fails).
   void MayEnd(std::size_t peer) { may_end_.insert(peer); }
@@ -91,6 +128,7 @@ class World {
   void WaitCaughtUp(std::size_t peer, std::chrono::milliseconds limit);
 
  private:
+  friend class Fault;
   void LookAfterProcesses();
 
   LocalCluster& cluster_;
@@ -106,6 +144,8 @@ class World {
   std::chrono::milliseconds patience_{20'000};
   std::set<std::size_t> may_end_;
   std::set<std::size_t> killed_;
+  std::map<std::size_t, FaultPtr> down_;  // what a peer is down for
+  int number_ = 0;
   bool stopped_ = false;
 };
 

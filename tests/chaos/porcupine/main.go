@@ -1,7 +1,7 @@
 // Checks the small objects of a history with Porcupine, for comparison with triad-histcheck.
 //
-// Prints "object NAME ok|bad|unknown" for every offset register, queue lock and maximum offset, sorted
-// by name: what `triad-histcheck --objects` prints. The models are those of linearizer.cc; an operation
+// Prints "object NAME ok|bad|unknown" for every offset register, queue lock, maximum offset and topic
+// configuration, sorted by name: what `triad-histcheck --objects` prints. The models are those of linearizer.cc; an operation
 // of unknown outcome may take effect at any time or never.
 package main
 
@@ -61,6 +61,16 @@ func offsetOf(l line) int64 {
 func stepRegister(s state, o operation) (state, bool) {
 	if o.op == "commit" {
 		return state{value: o.argument}, true
+	}
+	return s, !o.known || o.answer == s.value
+}
+
+func stepTopic(s state, o operation) (state, bool) {
+	switch o.op {
+	case "puttopic":
+		return state{value: o.argument}, true
+	case "droptopic":
+		return state{value: -1}, true
 	}
 	return s, !o.known || o.answer == s.value
 }
@@ -137,6 +147,8 @@ func kindOf(op string) string {
 		return "lock"
 	case "append", "max":
 		return "max"
+	case "puttopic", "droptopic", "gettopic":
+		return "topic"
 	}
 	return ""
 }
@@ -168,7 +180,7 @@ func main() {
 		if _, there := objects[name]; !there {
 			objects[name] = nil
 		}
-		if o.known || (begin.Op != "fetch" && begin.Op != "max") {
+		if o.known || (begin.Op != "fetch" && begin.Op != "max" && begin.Op != "gettopic") {
 			objects[name] = append(objects[name], o)
 		}
 	}
@@ -204,6 +216,7 @@ func main() {
 		add(begin, line{Outcome: "info", Ended: last})
 	}
 	models := map[string]porcupine.Model{"offset": model(state{value: -1}, stepRegister),
+		"topic": model(state{value: -1}, stepTopic),
 		"lock": model(state{}, stepLock), "max": model(state{}, stepMax)}
 	var names []string
 	for name := range objects {
