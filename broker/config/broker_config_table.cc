@@ -195,12 +195,14 @@ void AddTopics(Table* t) {
   t->Int("maxTransferCountOnMessageInMemory", &BrokerConfig::max_transfer_count_in_memory,
          {.help = "messages in one pull answer", .min = 1, .max = 100000});
   t->Int("maxTransferBytesOnMessageInDisk", &BrokerConfig::max_transfer_bytes_on_disk,
-         {.help = "the same for messages that must be read from disk",
+         {.help = "the same for messages that lie further back than accessMessageInMemoryMaxRatio",
           .min = 1,
           .max = 8 << 20,
           .unit = "bytes"});
   t->Int("maxTransferCountOnMessageInDisk", &BrokerConfig::max_transfer_count_on_disk,
-         {.help = "the same for messages that must be read from disk", .min = 1, .max = 100000});
+         {.help = "the same for messages that lie further back than accessMessageInMemoryMaxRatio",
+          .min = 1,
+          .max = 100000});
   t->Int("maxTopicLength", &BrokerConfig::max_topic_bytes,
          {.help = "longest topic name", .min = 1, .max = 127, .unit = "bytes"});
   t->Text("messageDelayLevel", &BrokerConfig::delay_levels,
@@ -301,6 +303,8 @@ void AddNoEffect(Table* t) {
                "autoMessageVersionOnTopicLen",
                "useServerSideResetOffset",
                "aclEnable",
+               "authenticationEnabled",
+               "authorizationEnabled",
                "flushDelayOffsetInterval",
                "enableScheduleAsyncDeliver",
                "timerWheelEnable",

@@ -2,6 +2,7 @@
 // together.
 
 #include <arpa/inet.h>
+#include <strings.h>
 
 #include <charconv>
 
@@ -32,6 +33,10 @@ std::string BadAddressIn(const std::string& list) {
   return {};
 }
 
+bool SaysTrue(const std::string& value) {
+  return ::strcasecmp(std::string(TrimBlanks(value)).c_str(), "true") == 0;
+}
+
 class Loader {
  public:
   explicit Loader(const BrokerConfigSource& source) : source_(source) {}
@@ -54,6 +59,7 @@ class Loader {
       CompleteAlone();
     }
     CompleteDefaults();
+    CheckAccessRules();
     CheckLeaderAddress();
     return std::move(loaded_);
   }
@@ -98,6 +104,17 @@ class Loader {
       loaded_.notes.push_back(source_.file + ": accepted, without effect here:" + keys);
     }
     config().listen_port_given = Given("listenPort");
+  }
+
+  // Whoever relies on them must not find out by being robbed.
+  void CheckAccessRules() {
+    for (const char* key : {"aclEnable", "authenticationEnabled", "authorizationEnabled"}) {
+      const auto* entry = properties_.Find(key);
+      if (entry == nullptr || !SaysTrue(entry->value)) continue;
+      Fault(key,
+            "there are no users and access rules here yet: everybody who reaches the ports may do "
+            "everything; expected false, with the ports open to trusted machines alone");
+    }
   }
 
   void CompleteGroup() {

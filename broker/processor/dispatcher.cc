@@ -33,8 +33,10 @@ std::string WhatComesLater(std::int32_t code) {
     case remoting::kPollingInfo: return "POP is not there yet, groups pull";
     default: break;
   }
-  // AUTH_CREATE_USER to AUTH_LIST_ACL.
-  if (code >= 3001 && code <= 3010) return "there are no users and access rules yet";
+  // AUTH_CREATE_USER to AUTH_LIST_ACL; UPDATE_AND_CREATE_ACL_CONFIG to
+  // GET_BROKER_CLUSTER_ACL_CONFIG.
+  if ((code >= 3001 && code <= 3010) || (code >= 50 && code <= 54))
+    return "there are no users and access rules yet";
   return "";
 }
 

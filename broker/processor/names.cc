@@ -33,9 +33,10 @@ Status CheckName(std::string_view kind, std::string_view name, std::size_t bytes
 
 }  // namespace
 
-Status CheckTopicName(std::string_view topic) {
+Status CheckTopicName(std::string_view topic, std::int32_t bytes_max) {
   const bool derived = topic.starts_with(kRetryPrefix) || topic.starts_with(kDlqPrefix);
-  return CheckName("topic", topic, derived ? kRetryTopicBytesMax : kTopicBytesMax);
+  return CheckName("topic", topic,
+                   derived ? kRetryTopicBytesMax : static_cast<std::size_t>(bytes_max));
 }
 
 Status CheckGroupName(std::string_view group) {

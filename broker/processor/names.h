@@ -16,13 +16,13 @@
 namespace triad::broker {
 
 inline constexpr std::string_view kDefaultTopic = "TBW102";
-inline constexpr std::size_t kTopicBytesMax = 127;
+inline constexpr std::int32_t kTopicBytesMax = 127;
 inline constexpr std::size_t kRetryTopicBytesMax = 255;  // %RETRY% and %DLQ% names
 // Its retry topic has to be a legal name, and a directory.
 inline constexpr std::size_t kGroupBytesMax = kRetryTopicBytesMax - kRetryPrefix.size();
 
 // kInvalidArgument says what is wrong with the name.
-Status CheckTopicName(std::string_view topic);
+Status CheckTopicName(std::string_view topic, std::int32_t bytes_max = kTopicBytesMax);
 Status CheckGroupName(std::string_view group);
 
 // Listed by GET_SYSTEM_TOPIC_LIST_FROM_BROKER, hidden by tools, not to be created or deleted.

@@ -109,8 +109,8 @@ const PlainSends::TopicFacts& PlainSends::FactsOf(std::string_view topic,
   const auto known = state->topics.find(topic);
   if (known != state->topics.end()) return known->second;
   TopicFacts facts;
-  const bool is_ordinary =
-      CheckTopicName(topic).ok() && !topic.starts_with('%') && !IsSendForbidden(topic);
+  const bool is_ordinary = CheckTopicName(topic, context_.config.max_topic_bytes).ok() &&
+                           !topic.starts_with('%') && !IsSendForbidden(topic);
   const auto config = is_ordinary ? replicated.FindTopic(Topic(std::string(topic))) : std::nullopt;
   if (config) {
     facts.is_plain = (config->perm & kPermWrite) != 0 && config->write_queues > 0 &&

@@ -57,7 +57,7 @@ void PullProcessor::OnPull(const RequestPtr& request, const Reply& reply) {
   }
   if (!refusal) refusal = FindFilter(pull->header, &pull->filter);
   if (refusal) {
-    Fail(*pull, refusal.code, std::move(refusal.remark));
+    Refuse(*pull, refusal);
     return;
   }
   if ((pull->header.sys_flag & kSuspendBit) != 0) {
@@ -86,9 +86,9 @@ bool PullProcessor::AnswerReset(const Pull& pull) {
 Refusal PullProcessor::CheckPermissions(const remoting::PullMessageRequest& header) const {
   const ReplicatedState& state = context_.store.state();
   if ((context_.config.broker_permission & kPermRead) == 0) {
-    return {
-        .code = remoting::kNoPermission,
-        .remark = "the broker[" + context_.config.broker_ip1 + "] pulling message is forbidden"};
+    return {.code = remoting::kNoPermission,
+            .remark = "the broker[" + context_.config.broker_ip1 + "] pulling message is forbidden",
+            .forbidden_type = 1};
   }
   const auto group = state.FindGroup(GroupName(header.consumer_group));
   if (!group &&
@@ -98,7 +98,8 @@ Refusal PullProcessor::CheckPermissions(const remoting::PullMessageRequest& head
   }
   if (group && !group->consume_enable) {
     return {.code = remoting::kNoPermission,
-            .remark = "subscription group no permission, " + header.consumer_group};
+            .remark = "subscription group no permission, " + header.consumer_group,
+            .forbidden_type = 2};
   }
   const auto topic = state.FindTopic(Topic(header.topic));
   if (!topic) {
@@ -107,7 +108,8 @@ Refusal PullProcessor::CheckPermissions(const remoting::PullMessageRequest& head
   }
   if ((topic->perm & kPermRead) == 0) {
     return {.code = remoting::kNoPermission,
-            .remark = "the topic[" + header.topic + "] pulling message is forbidden"};
+            .remark = "the topic[" + header.topic + "] pulling message is forbidden",
+            .forbidden_type = 3};
   }
   if (header.queue_id < 0 || header.queue_id >= topic->read_queues) {
     return {.code = remoting::kInvalidParameter,
@@ -130,7 +132,8 @@ Refusal PullProcessor::FindFilter(const remoting::PullMessageRequest& header,
       if (view && view->message_model == remoting::MessageModel::kBroadcasting) {
         return {
             .code = remoting::kNoPermission,
-            .remark = "the consumer group[" + group.value() + "] can not consume by broadcast way"};
+            .remark = "the consumer group[" + group.value() + "] can not consume by broadcast way",
+            .forbidden_type = 4};
       }
     }
     const auto subscription = context_.consumers.FindSubscription(group, Topic(header.topic));
@@ -197,12 +200,26 @@ bool PullProcessor::IsOrderly(const Pull& pull) const {
 }
 
 std::int64_t PullProcessor::SuggestBroker(const Pull& pull, PhysicalOffset position) const {
-  if (!context_.config.slave_read || context_.memory_bytes == 0 || IsOrderly(pull)) return 0;
-  const std::int64_t limit = context_.memory_bytes / 100 * context_.config.in_memory_percent;
-  const std::int64_t behind = context_.store.node().end_position() - position;
-  if (behind <= limit) return 0;
+  if (!context_.config.slave_read || IsOrderly(pull) || position >= MemoryBegin()) return 0;
   const auto group = context_.store.state().FindGroup(GroupName(pull.header.consumer_group));
   return (group ? *group : GroupConfig()).which_broker_when_consume_slowly;
+}
+
+PhysicalOffset PullProcessor::MemoryBegin() const {
+  if (context_.memory_bytes == 0) return PhysicalOffset(0);
+  const std::int64_t limit = context_.memory_bytes / 100 * context_.config.in_memory_percent;
+  return PhysicalOffset(context_.store.node().end_position().value() - limit);
+}
+
+PullProcessor::Bounds PullProcessor::BoundsOf(const Pull& pull, bool in_memory) const {
+  const BrokerConfig& config = context_.config;
+  const std::int32_t count =
+      in_memory ? config.max_transfer_count_in_memory.get() : config.max_transfer_count_on_disk;
+  const std::int32_t bytes =
+      in_memory ? config.max_transfer_bytes_in_memory.get() : config.max_transfer_bytes_on_disk;
+  return {static_cast<std::size_t>(std::clamp(pull.header.max_msg_nums, 1, std::max(1, count))),
+          static_cast<std::size_t>(
+              std::max(1, std::min(bytes, pull.header.max_msg_bytes.value_or(bytes))))};
 }
 
 void PullProcessor::Fetch(const PullPtr& pull, bool on_reader) {
@@ -244,13 +261,11 @@ void PullProcessor::Fetch(const PullPtr& pull, bool on_reader) {
 
 PullProcessor::Batch PullProcessor::Collect(const Pull& pull, bool on_reader) const {
   const MessageStore& store = context_.store;
-  const auto count = static_cast<std::size_t>(
-      std::clamp(pull.header.max_msg_nums, 1,
-                 std::max(1, context_.config.max_transfer_count_in_memory.get())));
-  const std::int32_t bytes_max = context_.config.max_transfer_bytes_in_memory;
-  const auto bytes = static_cast<std::size_t>(
-      std::max(1, std::min(bytes_max, pull.header.max_msg_bytes.value_or(bytes_max))));
-  const std::size_t units_max = pull.filter.matches_all() ? count : kScanUnitsMax;
+  const PhysicalOffset memory_begin = MemoryBegin();
+  const Bounds in_memory = BoundsOf(pull, true);
+  const Bounds on_disk = BoundsOf(pull, false);
+  const std::size_t units_max =
+      pull.filter.matches_all() ? std::max(in_memory.messages, on_disk.messages) : kScanUnitsMax;
   Batch batch;
   batch.next = pull.from;
   std::vector<QueueUnit> units;
@@ -269,7 +284,8 @@ PullProcessor::Batch PullProcessor::Collect(const Pull& pull, bool on_reader) co
   }
   if (units.empty()) batch.status = Status::Internal("the index of the queue cannot be read");
   for (const QueueUnit& unit : units) {
-    if (static_cast<std::size_t>(batch.messages) >= count) break;
+    const Bounds& bounds = unit.position >= memory_begin ? in_memory : on_disk;
+    if (static_cast<std::size_t>(batch.messages) >= bounds.messages) break;
     if (!pull.filter.Matches(unit.tag_code)) {
       ++batch.next;
       continue;
@@ -292,7 +308,7 @@ PullProcessor::Batch PullProcessor::Collect(const Pull& pull, bool on_reader) co
       batch.needs_file = batch.messages == 0;
       break;
     }
-    if (batch.messages > 0 && batch.body.size() + message.record.size() > bytes) break;
+    if (batch.messages > 0 && batch.body.size() + message.record.size() > bounds.bytes) break;
     batch.body += message.record;
     batch.last_position = unit.position;
     ++batch.messages;
@@ -438,6 +454,13 @@ void PullProcessor::Answer(const Pull& pull, std::int32_t code, QueueOffset next
 void PullProcessor::Fail(const Pull& pull, std::int32_t code, std::string remark) const {
   context_.counters.get_miss.fetch_add(1, std::memory_order_relaxed);
   pull.reply(remoting::Command::ResponseTo(pull.request->command, code, std::move(remark)));
+}
+
+void PullProcessor::Refuse(const Pull& pull, const Refusal& refusal) const {
+  context_.counters.get_miss.fetch_add(1, std::memory_order_relaxed);
+  remoting::Command response = RefusalResponse(pull.request->command, refusal);
+  if (refusal.forbidden_type != 0) response.ext.AddInt("forbiddenType", refusal.forbidden_type);
+  pull.reply(std::move(response));
 }
 
 }  // namespace triad::broker

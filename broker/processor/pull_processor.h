@@ -52,6 +52,11 @@ class PullProcessor {
     PhysicalOffset last_position;  // of the last message
   };
 
+  struct Bounds {
+    std::size_t messages = 0;
+    std::size_t bytes = 0;
+  };
+
   void OnPull(const RequestPtr& request, const Reply& reply);
   Refusal CheckPermissions(const remoting::PullMessageRequest& header) const;
   Refusal FindFilter(const remoting::PullMessageRequest& header, TagFilter* filter) const;
@@ -60,6 +65,10 @@ class PullProcessor {
 
   void Examine(const PullPtr& pull);
   void Fetch(const PullPtr& pull, bool on_reader);
+  // Where the part of the log begins that counts as in memory.
+  PhysicalOffset MemoryBegin() const;
+  // Of one answer, as far as its messages are in memory, or not.
+  Bounds BoundsOf(const Pull& pull, bool in_memory) const;
   Batch Collect(const Pull& pull, bool on_reader) const;
   void WaitForRebuild(const PullPtr& pull, const Status& why);
   void OnOutOfRange(const PullPtr& pull, QueueRange range);
@@ -79,6 +88,7 @@ class PullProcessor {
   void Answer(const Pull& pull, std::int32_t code, QueueOffset next, QueueRange range,
               std::string_view remark, std::string body, std::int64_t suggested = 0) const;
   void Fail(const Pull& pull, std::int32_t code, std::string remark) const;
+  void Refuse(const Pull& pull, const Refusal& refusal) const;
 
   BrokerContext& context_;
 };

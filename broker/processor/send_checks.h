@@ -25,6 +25,7 @@ namespace triad::broker {
 struct Refusal {
   std::int32_t code = 0;
   std::string remark;
+  std::int32_t forbidden_type = 0;  // what forbids a pull: 1 broker, 2 group, 3 topic, 4 broadcast
   explicit operator bool() const { return code != 0; }
 };
 inline constexpr std::chrono::milliseconds kSendBudget{2500};

@@ -109,7 +109,8 @@ Refusal SendProcessor::CheckBroker(const Send& send) const {
                         "] sending message is forbidden (brokerPermission)"};
     }
   }
-  if (const Status name = CheckTopicName(header.topic); !name.ok()) {
+  if (const Status name = CheckTopicName(header.topic, context_.config.max_topic_bytes);
+      !name.ok()) {
     return {.code = remoting::kInvalidParameter, .remark = std::string(name.message())};
   }
   if (IsSendForbidden(header.topic)) {

@@ -97,7 +97,7 @@ void TopicProcessor::Register(Dispatcher* dispatcher) {
 
 Status TopicProcessor::CheckChange(const TopicConfig& topic) const {
   const std::string& name = topic.name.value();
-  TRIAD_RETURN_IF_ERROR(CheckTopicName(name));
+  TRIAD_RETURN_IF_ERROR(CheckTopicName(name, context_.config.max_topic_bytes));
   if (IsSystemTopic(context_.config, name)) {
     return Status::InvalidArgument("The topic[" + name + "] is conflict with system topic.");
   }

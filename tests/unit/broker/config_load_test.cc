@@ -242,6 +242,17 @@ TEST(BrokerConfig, ABadNameServerListIsRefusedByItem) {
   EXPECT_THAT(LoadText("namesrvAddr= dead.invalid:9876; 127.0.0.1:9876;\n").faults, IsEmpty());
 }
 
+// Access rules that are asked for and not kept would be worse than none.
+TEST(BrokerConfig, AccessRulesThatAreAskedForAreRefusedByLine) {
+  for (const std::string key : {"aclEnable", "authenticationEnabled", "authorizationEnabled"}) {
+    for (const char* value : {"true", "TRUE "}) {
+      const auto loaded = LoadText("brokerName=b\n" + key + "=" + value + "\n");
+      EXPECT_THAT(Joined(loaded.faults), HasSubstr(":2: " + key + ": there are no users"));
+    }
+    EXPECT_THAT(LoadText(key + "=false\n").faults, IsEmpty());
+  }
+}
+
 TEST(BrokerConfig, AHeartbeatNearTheElectionTimeoutIsWarnedOf) {
   EXPECT_THAT(Joined(LoadText("dLegerHeartbeatIntervalMs=200\n").warnings),
               HasSubstr("dLegerElectionTimeoutMs"));

@@ -125,6 +125,7 @@ class MessageHarness {
   bool plain_sends = true;  // false: everything goes the long way
 
   BrokerContext& context() { return *context_; }
+  const Dispatcher& dispatcher() const { return *dispatcher_; }
   PlainSends& plain() { return *plain_; }
   MessageStore& store() { return *store_; }
   LongPolling& long_polling() { return *long_polling_; }

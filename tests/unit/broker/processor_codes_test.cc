@@ -9,33 +9,50 @@
 
 #include "remoting/codes.h"
 #include "tests/unit/broker/one_broker.h"
+#include "tests/unit/required_fields.h"
 
 namespace triad::broker {
 namespace {
 
 using remoting::Command;
+using test::RequiredFields;
 using testing::HasSubstr;
+
+RequiredFields SendFields() {
+  return {{"producerGroup", "p"},         {"topic", "T"},   {"defaultTopic", "TBW102"},
+          {"defaultTopicQueueNums", "4"}, {"queueId", "0"}, {"sysFlag", "0"},
+          {"bornTimestamp", "1"},         {"flag", "0"}};
+}
+RequiredFields ShortSendFields() {
+  return {{"a", "p"}, {"b", "T"}, {"c", "TBW102"}, {"d", "4"},
+          {"e", "0"}, {"f", "0"}, {"g", "1"},      {"h", "0"}};
+}
 
 // What a code's smallest good request lacks when it comes empty.
 struct Need {
-  const char* field = "";   // the first required header field; "" = none
+  RequiredFields fields = {};
   const char* body = "";    // how the remark names a body that must be there; "" = none
   std::int32_t answer = 1;  // the code of the refusal
 };
 
 const std::map<std::int32_t, Need>& Needs() {
   static const std::map<std::int32_t, Need> needs = {
-      {remoting::kQueryConsumerOffset, {.field = "consumerGroup"}},
-      {remoting::kUpdateConsumerOffset, {.field = "consumerGroup", .answer = 29}},
-      {remoting::kUpdateAndCreateTopic, {.field = "topic"}},
+      {remoting::kQueryConsumerOffset,
+       {.fields = {{"consumerGroup", "g"}, {"topic", "T"}, {"queueId", "0"}}}},
+      {remoting::kUpdateConsumerOffset,
+       {.fields = {{"consumerGroup", "g"}, {"topic", "T"}, {"queueId", "0"}, {"commitOffset", "0"}},
+        .answer = 29}},
+      {remoting::kUpdateAndCreateTopic,
+       {.fields =
+            {{"topic", "T"}, {"readQueueNums", "1"}, {"writeQueueNums", "1"}, {"perm", "6"}}}},
       {remoting::kUpdateAndCreateTopicList, {.body = "CreateTopicListRequestBody"}},
       {remoting::kGetAllTopicConfig, {}},
       {remoting::kUpdateBrokerConfig, {}},
       {remoting::kGetBrokerConfig, {}},
       {remoting::kGetBrokerRuntimeInfo, {}},
       {remoting::kHeartBeat, {.body = "HeartbeatData"}},
-      {remoting::kUnregisterClient, {.field = "clientID"}},
-      {remoting::kGetConsumerListByGroup, {.field = "consumerGroup"}},
+      {remoting::kUnregisterClient, {.fields = {{"clientID", "c"}}}},
+      {remoting::kGetConsumerListByGroup, {.fields = {{"consumerGroup", "g"}}}},
       {remoting::kLockBatchMq, {.body = "LockBatchRequest"}},
       {remoting::kUnlockBatchMq, {.body = "LockBatchRequest"}},
       {remoting::kGetAllConsumerOffset, {}},
@@ -43,38 +60,40 @@ const std::map<std::int32_t, Need>& Needs() {
       {remoting::kCheckClientConfig, {.body = "CheckClientConfig"}},
       {remoting::kUpdateAndCreateSubscriptionGroup, {.body = "SubscriptionGroupConfig"}},
       {remoting::kGetAllSubscriptionGroupConfig, {}},
-      {remoting::kGetTopicStatsInfo, {.field = "topic"}},
-      {remoting::kGetConsumerConnectionList, {.field = "consumerGroup"}},
-      {remoting::kGetProducerConnectionList, {.field = "producerGroup"}},
-      {remoting::kDeleteSubscriptionGroup, {.field = "groupName"}},
-      {remoting::kGetConsumeStats, {.field = "consumerGroup"}},
-      {remoting::kDeleteTopicInBroker, {.field = "topic"}},
-      {remoting::kInvokeBrokerToResetOffset, {.field = "topic"}},
-      {remoting::kInvokeBrokerToGetConsumerStatus, {.field = "topic"}},
+      {remoting::kGetTopicStatsInfo, {.fields = {{"topic", "T"}}}},
+      {remoting::kGetConsumerConnectionList, {.fields = {{"consumerGroup", "g"}}}},
+      {remoting::kGetProducerConnectionList, {.fields = {{"producerGroup", "p"}}}},
+      {remoting::kDeleteSubscriptionGroup, {.fields = {{"groupName", "g"}}}},
+      {remoting::kGetConsumeStats, {.fields = {{"consumerGroup", "g"}}}},
+      {remoting::kDeleteTopicInBroker, {.fields = {{"topic", "T"}}}},
+      {remoting::kInvokeBrokerToResetOffset,
+       {.fields = {{"topic", "T"}, {"group", "g"}, {"timestamp", "0"}, {"isForce", "true"}}}},
+      {remoting::kInvokeBrokerToGetConsumerStatus, {.fields = {{"topic", "T"}, {"group", "g"}}}},
       {remoting::kUpdateAndCreateSubscriptionGroupList, {.body = "SubscriptionGroupList"}},
-      {remoting::kQueryTopicConsumeByWho, {.field = "topic"}},
-      {remoting::kQueryConsumeTimeSpan, {.field = "topic"}},
+      {remoting::kQueryTopicConsumeByWho, {.fields = {{"topic", "T"}}}},
+      {remoting::kQueryConsumeTimeSpan, {.fields = {{"topic", "T"}, {"group", "g"}}}},
       {remoting::kGetSystemTopicListFromBroker, {}},
       {remoting::kCleanExpiredConsumeQueue, {}},
-      {remoting::kGetConsumerRunningInfo, {.field = "consumerGroup"}},
-      {remoting::kConsumeMessageDirectly, {.field = "consumerGroup"}},
-      {remoting::kViewBrokerStatsData, {.field = "statsName"}},
+      {remoting::kGetConsumerRunningInfo, {.fields = {{"consumerGroup", "g"}, {"clientId", "c"}}}},
+      {remoting::kConsumeMessageDirectly, {.fields = {{"consumerGroup", "g"}, {"clientId", "c"}}}},
+      {remoting::kViewBrokerStatsData, {.fields = {{"statsName", "S"}, {"statsKey", "K"}}}},
       {remoting::kCleanUnusedTopic, {}},
       {remoting::kDeleteExpiredCommitLog, {}},
       {remoting::kGetBrokerConsumeStats, {}},
-      {remoting::kQueryConsumeQueue, {.field = "topic"}},
+      {remoting::kQueryConsumeQueue,
+       {.fields = {{"topic", "T"}, {"queueId", "0"}, {"index", "0"}, {"count", "1"}}}},
       {remoting::kGetAllProducerInfo, {}},
-      {remoting::kQueryTopicsByConsumer, {.field = "group"}},
-      {remoting::kQuerySubscriptionByConsumer, {.field = "topic"}},
-      {remoting::kGetTopicConfig, {.field = "topic"}},
-      {remoting::kGetSubscriptionGroupConfig, {.field = "group"}},
+      {remoting::kQueryTopicsByConsumer, {.fields = {{"group", "g"}}}},
+      {remoting::kQuerySubscriptionByConsumer, {.fields = {{"topic", "T"}, {"group", "g"}}}},
+      {remoting::kGetTopicConfig, {.fields = {{"topic", "T"}}}},
+      {remoting::kGetSubscriptionGroupConfig, {.fields = {{"group", "g"}}}},
       {remoting::kGetBrokerHaStatus, {}},
       {remoting::kGetTimerMetrics, {}},
-      {remoting::kQueryCorrectionOffset, {.field = "topic"}},
-      {remoting::kCloneGroupOffset, {.field = "srcGroup"}},
-      {remoting::kSendReplyMessage, {.field = "producerGroup"}},
-      {remoting::kSendReplyMessageV2, {.field = "a"}},
-      {remoting::kUpdateAndGetGroupForbidden, {.field = "group"}},
+      {remoting::kQueryCorrectionOffset, {.fields = {{"topic", "T"}, {"compareGroup", "g"}}}},
+      {remoting::kCloneGroupOffset, {.fields = {{"srcGroup", "g"}, {"destGroup", "h"}}}},
+      {remoting::kSendReplyMessage, {.fields = SendFields()}},
+      {remoting::kSendReplyMessageV2, {.fields = ShortSendFields()}},
+      {remoting::kUpdateAndGetGroupForbidden, {.fields = {{"group", "g"}, {"topic", "T"}}}},
       {remoting::kSetMessageRequestMode, {.body = "SetMessageRequestModeRequestBody"}},
   };
   return needs;
@@ -97,19 +116,19 @@ TEST(Codes, EveryRegisteredCodeHasALineInTheTable) {
   }
 }
 
-TEST(Codes, AnEmptyRequestIsRefusedByTheFieldOrBodyItLacks) {
+TEST(Codes, ARequestIsRefusedByEachFieldOrTheBodyItLacks) {
   OneBroker broker;
   const auto connection = broker.Connect();
   for (const auto& [code, need] : Needs()) {
     SCOPED_TRACE(std::string(remoting::RequestCodeName(code)));
+    const std::int32_t asked = code;
+    test::ExpectEachFieldIsRequired(need.fields, need.answer, [&](const RequiredFields& fields) {
+      return broker.AskOn(connection, asked, fields);
+    });
+    if (!need.fields.empty()) continue;
     const Command answer = broker.AskOn(connection, code, {});
-    const std::string wanted = *need.field != '\0' ? need.field : need.body;
-    if (wanted.empty()) {
-      EXPECT_EQ(answer.code, 0) << answer.remark;
-      continue;
-    }
-    EXPECT_EQ(answer.code, need.answer) << answer.remark;
-    EXPECT_THAT(answer.remark, HasSubstr(wanted));
+    EXPECT_EQ(answer.code, *need.body == '\0' ? 0 : need.answer) << answer.remark;
+    EXPECT_THAT(answer.remark, HasSubstr(need.body));
   }
   EXPECT_FALSE(connection->closed());
 }
@@ -160,6 +179,8 @@ TEST(Codes, WhatIsNotServedIsNotSupported) {
                                            {remoting::kAckMessage, "POP"},
                                            {remoting::kBatchAckMessage, "POP"},
                                            {remoting::kChangeMessageInvisibleTime, "POP"},
+                                           {50, "access rules"},
+                                           {54, "access rules"},
                                            {3001, "access rules"},
                                            {3010, "access rules"}}) {
     SCOPED_TRACE(code);
