@@ -10,6 +10,7 @@
 #include "remoting/headers.h"
 #include "temp_dir.h"
 #include "tests/unit/remoting/hex_file.h"
+#include "tests/unit/required_fields.h"
 
 namespace triad::nameserver {
 namespace {
@@ -136,28 +137,54 @@ TEST_F(RequestProcessorTest, AMissingFieldIsCode1NamingIt) {
               HasSubstr("brokerAddr"));
 }
 
-TEST_F(RequestProcessorTest, EveryRequestWithoutItsFieldsNamesTheFirstOne) {
-  for (const auto& [code, field] : std::vector<std::pair<std::int32_t, std::string>>{
-           {remoting::kPutKvConfig, "namespace"},
-           {remoting::kGetKvConfig, "namespace"},
-           {remoting::kDeleteKvConfig, "namespace"},
-           {remoting::kGetKvListByNamespace, "namespace"},
-           {remoting::kRegisterBroker, "brokerName"},
-           {remoting::kUnregisterBroker, "brokerName"},
-           {remoting::kQueryDataVersion, "brokerName"},
-           {remoting::kBrokerHeartbeat, "clusterName"},
-           {remoting::kGetBrokerMemberGroup, "clusterName"},
-           {remoting::kGetRouteInfoByTopic, "topic"},
-           {remoting::kGetTopicsByCluster, "cluster"},
-           {remoting::kDeleteTopicInNamesrv, "topic"},
-           {remoting::kRegisterTopicInNamesrv, "topic"},
-           {remoting::kWipeWritePermOfBroker, "brokerName"},
-           {remoting::kAddWritePermOfBroker, "brokerName"}}) {
+TEST_F(RequestProcessorTest, EveryRequestIsRefusedByEachFieldItLacks) {
+  const test::RequiredFields broker = {
+      {"brokerName", "b"}, {"brokerAddr", "h:1"}, {"clusterName", "c"}, {"brokerId", "0"}};
+  for (const auto& [code, fields] : std::map<std::int32_t, test::RequiredFields>{
+           {remoting::kPutKvConfig, {{"namespace", "n"}, {"key", "k"}, {"value", "v"}}},
+           {remoting::kGetKvConfig, {{"namespace", "n"}, {"key", "k"}}},
+           {remoting::kDeleteKvConfig, {{"namespace", "n"}, {"key", "k"}}},
+           {remoting::kGetKvListByNamespace, {{"namespace", "n"}}},
+           {remoting::kRegisterBroker, broker},
+           {remoting::kUnregisterBroker, broker},
+           {remoting::kQueryDataVersion, broker},
+           {remoting::kBrokerHeartbeat,
+            {{"clusterName", "c"}, {"brokerAddr", "h:1"}, {"brokerName", "b"}}},
+           {remoting::kGetBrokerMemberGroup, {{"clusterName", "c"}, {"brokerName", "b"}}},
+           {remoting::kGetRouteInfoByTopic, {{"topic", "T"}}},
+           {remoting::kGetTopicsByCluster, {{"cluster", "c"}}},
+           {remoting::kDeleteTopicInNamesrv, {{"topic", "T"}}},
+           {remoting::kRegisterTopicInNamesrv, {{"topic", "T"}}},
+           {remoting::kWipeWritePermOfBroker, {{"brokerName", "b"}}},
+           {remoting::kAddWritePermOfBroker, {{"brokerName", "b"}}}}) {
     SCOPED_TRACE(remoting::RequestCodeName(code));
-    const Command answer = Ask(code, {});
-    EXPECT_EQ(answer.code, remoting::kSystemError);
-    EXPECT_THAT(answer.remark, HasSubstr("missing required field " + field));
+    const std::int32_t asked = code;
+    test::ExpectEachFieldIsRequired(
+        fields, remoting::kSystemError,
+        [&](const test::RequiredFields& given) { return Ask(asked, given); });
   }
+}
+
+// A body that is not what the header or the code says: named in the answer, and nothing is changed.
+TEST_F(RequestProcessorTest, ABodyThatIsNotWhatItShouldBeIsRefusedAndChangesNothing) {
+  const std::string empty = Ask(remoting::kGetBrokerClusterInfo, {}).body;
+  Fields compressed = BrokerFields("0", "h:1");
+  compressed[6].second = "true";
+  for (const char* body : {"[1,2]", "{\"a\":", "\x01\x02", "12"}) {
+    SCOPED_TRACE(body);
+    for (const Fields& fields : {BrokerFields("0", "h:1"), compressed}) {
+      const Command answer = Ask(remoting::kRegisterBroker, fields, body);
+      EXPECT_EQ(answer.code, remoting::kSystemError);
+      EXPECT_THAT(answer.remark, HasSubstr("RegisterBrokerBody"));
+    }
+    const Command answer = Ask(remoting::kRegisterTopicInNamesrv, {{"topic", "T"}}, body);
+    EXPECT_EQ(answer.code, remoting::kSystemError);
+    EXPECT_THAT(answer.remark, HasSubstr("TopicRouteData"));
+  }
+  EXPECT_EQ(Ask(remoting::kRegisterBroker, compressed, Body()).code, remoting::kSystemError)
+      << "it is not compressed";
+  EXPECT_EQ(Ask(remoting::kGetBrokerClusterInfo, {}).body, empty);
+  EXPECT_EQ(Ask(remoting::kRegisterBroker, BrokerFields("0", "h:1"), Body()).code, 0);
 }
 
 TEST_F(RequestProcessorTest, RefusesARegistrationWhoseChecksumDoesNotMatch) {
