@@ -185,7 +185,9 @@ Status LocalCluster::WriteBrokerConfig(std::size_t i) {
   std::string peers;
   for (const LocalBroker& peer : brokers_) {
     if (!peers.empty()) peers += ";";
-    peers += peer.peer_id + "-" + peer.host.address + ":" + std::to_string(peer.peer_port);
+    const LocalHost& host = peer.host;
+    peers += peer.peer_id + "-" + (host.peer_name.empty() ? host.address : host.peer_name) + ":" +
+             std::to_string(peer.peer_port);
   }
   std::map<std::string, std::string> values = options_.overrides;
   values["brokerName"] = broker_name_;

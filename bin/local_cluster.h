@@ -23,11 +23,13 @@
 namespace triad {
 
 // Where one process runs: its address, what is put in front of its command line (e.g. "ip netns
-// exec b1"), and for a broker the directory of its store (empty: one in work_dir).
+// exec b1"), and for a broker the directory of its store (empty: one in work_dir) and the name that
+// its peers know it by (empty: its address).
 struct LocalHost {
   std::string address = "127.0.0.1";
   std::vector<std::string> wrapper;
   std::string store_dir;
+  std::string peer_name;
 };
 
 struct LocalClusterOptions {
