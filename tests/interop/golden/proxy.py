@@ -5,16 +5,17 @@
 
 Clients are given 127.0.0.1:LISTEN_PORT as their name server; in what that answers the broker's address is replaced by
 LISTEN_PORT + 1, so that all traffic passes here. OUTPUT gets a line "direction code name hex" per kept frame, where
-direction is request, answer (to the request above it), push (a request of the broker's) or push-answer. Ends with SIGTERM.
+direction is request, answer (with the request's code), push (a request of the broker's) or push-answer. Ends with SIGTERM.
 """
 
+import os
 import signal
 import socket
 import struct
 import sys
 import threading
 
-KEEP = 2  # of each direction and code
+KEEP = int(os.environ.get("TRIAD_GOLDEN_KEEP", "2"))  # of each kind
 LIMIT = 6000  # bytes of a frame that is kept
 
 lock = threading.Lock()
@@ -34,14 +35,14 @@ def code_and_opaque(frame):
     return fields["code"], fields["opaque"], fields["flag"]
 
 
-def keep(direction, code, frame):
+def keep(direction, code, frame, answer=0):
+    """A kind is a direction, a code, for answers their own code, and whether it is about delays or broadcasting."""
+    kind = (direction, code, answer, b"DELAY" in frame, b"BROADCASTING" in frame or b'"messageModel":0' in frame)
     with lock:
-        count = kept.get((direction, code), 0)
-        if count >= KEEP or len(frame) > LIMIT:
-            return False
-        kept[(direction, code)] = count + 1
-        lines.append(f"{direction} {code} {frame.hex()}")
-        return True
+        count = kept.get(kind, 0)
+        if count < KEEP and len(frame) <= LIMIT:
+            kept[kind] = count + 1
+            lines.append(f"{direction} {code} {frame.hex()}")
 
 
 class Pair:
@@ -49,7 +50,7 @@ class Pair:
 
     def __init__(self, client, server, replace):
         self.client, self.server, self.replace = client, server, replace
-        self.asked = {}  # opaque of a kept request -> its code
+        self.asked = {}  # opaque of a request -> its code
         self.pushed = {}
 
     def start(self):
@@ -83,7 +84,8 @@ class Pair:
         if flag & 1:
             if pushed is not None:
                 keep("push-answer", pushed, frame)
-        elif keep("request", code, frame) and not flag & 2:
+        else:
+            keep("request", code, frame)
             with lock:
                 self.asked[opaque] = code
         return frame
@@ -94,8 +96,9 @@ class Pair:
             with lock:
                 asked = self.asked.pop(opaque, None)
             if asked is not None:
-                keep("answer", asked, frame)
-        elif keep("push", code, frame) and not flag & 2:
+                keep("answer", asked, frame, code)
+        else:
+            keep("push", code, frame)
             with lock:
                 self.pushed[opaque] = code
         if self.replace is not None:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Records what a real client and the original server say to each other: tests/data/golden/CLIENT.txt, which
 # tests/unit/remoting/golden_capture_test.cc reads.
-#   run.sh SOURCE_ROOT BUILD_DIR CLIENT...        of: java-json java-binary go node python
+#   run.sh SOURCE_ROOT BUILD_DIR CLIENT...        of: java-json java-binary (5.3.3) java-4.9.8 java-5.5.0 spring go node python
 # The clients' own scripts run unchanged; instead of a cluster of ours they get the original's servers behind proxy.py.
 # Exit 77: Maven or a client's registry cannot be had.
 set -euo pipefail
@@ -38,18 +38,23 @@ chmod +x "$target/tests/with_cluster"
 
 mkdir -p "$root/tests/data/golden"
 for client in "$@"; do
+  unset TRIAD_JAVA_CLIENT TRIAD_JAVA_HEADER TRIAD_GOLDEN_KEEP
   export TRIAD_GOLDEN=$root/tests/data/golden/$client.txt TRIAD_INTEROP_SECONDS=300
   case $client in
     java-json) TRIAD_JAVA_HEADER=JSON script=java
       cases="send_sync send_oneway send_batch orderly concurrent pull tags retry_dead_letter query_by_key running_info consume_directly reset_running" ;;
     java-binary) TRIAD_JAVA_HEADER=ROCKETMQ script=java
       cases="send_sync send_batch orderly concurrent pull query_by_key running_info" ;;
+    java-4.9.8 | java-5.5.0)
+      export TRIAD_JAVA_CLIENT=${client#java-} TRIAD_GOLDEN_KEEP=1
+      script=java cases="send_sync send_batch orderly concurrent pull broadcast delay query_by_key" ;;
+    spring) script=spring cases="" TRIAD_GOLDEN_KEEP=1 ;;
     go) script=go cases="send_sync send_batch orderly concurrent pull tags" ;;
-    node) script=node cases="send_sync orderly concurrent" ;;
+    node) script=node cases="send_sync orderly concurrent broadcast delay retry" ;;
     python) script=python cases="send_sync send_batch orderly concurrent retry" ;;
     *) echo "no client $client" && exit 1 ;;
   esac
-  export TRIAD_JAVA_HEADER=${TRIAD_JAVA_HEADER:-JSON}
+  export TRIAD_JAVA_HEADER=${TRIAD_JAVA_HEADER:-JSON} TRIAD_GOLDEN_KEEP=${TRIAD_GOLDEN_KEEP:-2}
   # shellcheck disable=SC2086  # a list of cases
   bash "$root/tests/interop/$script/run.sh" "$root" "$target" $cases || echo "$client: some cases did not pass"
   echo "$client: $(wc -l <"$TRIAD_GOLDEN") frames, $(wc -c <"$TRIAD_GOLDEN") bytes"

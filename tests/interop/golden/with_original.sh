@@ -58,6 +58,7 @@ for _ in $(seq 60); do
   grep -q listening "$store/proxy.out" && break
   sleep 1
 done
+export TRIAD_ADMIN_NAMESRV=127.0.0.1:$namesrv  # for our own mqadmin: it is not a client to record
 code=0
 "${@//\{namesrv\}/127.0.0.1:$listen}" || code=$?
 kill "$recorder"

@@ -21,7 +21,7 @@ async function waitFor(condition, seconds = 60) {
 // This client does not ask for the template of new topics: they are there before it comes, as in Aliyun's service.
 function createTopic(name) {
   const topic = `${name}${run}`;
-  execFileSync(process.env.TRIAD_ADMIN, [ 'updateTopic', '-n', nameSrv, '-c', 'RaftCluster', '-t', topic, '-r', '4', '-w', '4' ]);
+  execFileSync(process.env.TRIAD_ADMIN, [ 'updateTopic', '-n', process.env.TRIAD_ADMIN_NAMESRV || nameSrv, '-c', 'RaftCluster', '-t', topic, '-r', '4', '-w', '4' ]);
   return topic;
 }
 
