@@ -2,6 +2,7 @@
 # Runs cases of the Java interop program against a fresh cluster.
 #   run.sh SOURCE_ROOT BUILD_DIR CASE...
 # TRIAD_JAVA_CLIENT names the client's version (default 5.3.3), TRIAD_JAVA_HEADER its header encoding (JSON, ROCKETMQ).
+# TRIAD_DELAY_TABLE is the brokers' messageDelayLevel: eighteen times 1s when it is not given, "default": not in their files.
 # Exit 77 (ctest: skipped) when Maven or its registry cannot be had; never when the client itself fails.
 set -euo pipefail
 root=$1 build=$2
@@ -33,10 +34,13 @@ fi
     touch "$target/classes.stamp"
   fi
 ) 9>"$target/lock"
+set_delays=()
+delays=${TRIAD_DELAY_TABLE:-1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s}
+[ "$delays" = default ] || set_delays=(--set "messageDelayLevel=$delays")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-timeout "${TRIAD_INTEROP_SECONDS:-170}" "$build/tests/with_cluster" --root "$root" --programs "$build/bin" \
-  --set "messageDelayLevel=1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s" -- \
+TRIAD_ADMIN=$build/bin/triad-admin timeout "${TRIAD_INTEROP_SECONDS:-170}" "$build/tests/with_cluster" --root "$root" \
+  --programs "$build/bin" "${set_delays[@]}" -- \
   java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Drocketmq.serialize.type="$header" \
   -Dcom.rocketmq.remoting.client.connect.timeout=15000 -Drocketmq.client.logRoot="$target/logs" \
   -Drocketmq.client.logLevel=ERROR -Duser.home="$scratch" \

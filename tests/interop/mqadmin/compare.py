@@ -127,6 +127,8 @@ def report_outputs(results):
     ok = True
     for case in ("mqadmin", "dashboard", "exporter"):
         rows = {name: row for name, row in results.items() if case_of(name) == case}
+        if not rows and case != "mqadmin":
+            continue  # the short form; bin/interop misses it
         verdicts = [verdict(row) for row in rows.values()]
         left = [f"---- {name}\n" + "\n".join(row[0]) for name, row in rows.items() if row[0]]
         ok &= report(case, left or ([] if rows else ["nothing was compared"]),

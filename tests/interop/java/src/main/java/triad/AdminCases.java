@@ -6,8 +6,12 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.rocketmq.client.consumer.DefaultMQPullConsumer;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
+import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
+import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
+import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.client.producer.SendResult;
+import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.MessageQueue;
 import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
 
@@ -121,5 +125,42 @@ final class AdminCases {
     producer.shutdown();
     return Support.result(byKey == 5 && byUniqueKey.equals("m19") && byOffset.equals("m19"),
         "by_key=%d by_unique_key=%s by_id=%s", byKey, byUniqueKey, byOffset);
+  }
+
+  /** What a traced producer and a traced consumer write about themselves arrives, and our mqadmin prints it. */
+  static String trace() throws Exception {
+    String topic = "JTrace" + Support.RUN;
+    String group = "g_trace" + Support.RUN;
+    DefaultMQProducer producer = new DefaultMQProducer("pg_trace" + Support.RUN, null, true, null);
+    producer.setNamesrvAddr(Support.namesrv);
+    producer.setInstanceName("p_trace");
+    producer.setMqClientApiTimeout(Support.PATIENCE_MS);
+    producer.setSendMsgTimeout(Support.PATIENCE_MS);
+    producer.start();
+    SendResult sent = producer.send(message(topic, "T", "traced", "m"));
+    DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group, null, new AllocateMessageQueueAveragely(), true, null);
+    consumer.setNamesrvAddr(Support.namesrv);
+    consumer.setInstanceName("c_trace");
+    consumer.setMqClientApiTimeout(Support.PATIENCE_MS);
+    consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
+    consumer.subscribe(topic, "*");
+    consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) ->
+        ConsumeConcurrentlyStatus.CONSUME_SUCCESS);
+    consumer.start();
+    String[] text = {""};
+    boolean ok = Support.waitFor(60, () -> {
+      try {
+        text[0] = Support.mqadmin("queryMsgTraceById", "-i", sent.getMsgId());
+      } catch (Exception e) {
+        return false;
+      }
+      return text[0].contains("SubAfter") && text[0].contains("SubBefore") && text[0].contains("Pub ");
+    });
+    producer.shutdown();
+    consumer.shutdown();
+    long good = text[0].lines().filter(line -> line.contains("success")).count();
+    boolean named = text[0].contains("pg_trace" + Support.RUN) && text[0].contains(group);
+    return Support.result(ok && named && good == 2, "rows=%d good=%d named=%s",
+        text[0].lines().filter(line -> line.startsWith("Pub") || line.startsWith("Sub")).count(), good, named);
   }
 }

@@ -112,17 +112,35 @@ final class ConsumerCases {
 
   /** A message with delay level 1 (one second) arrives about that late, once. */
   static String delay() throws Exception {
-    String topic = "JDelay" + Support.RUN;
-    DefaultMQProducer producer = Support.producer("delay");
+    return delays("delay", new int[] {1}, new int[] {1});
+  }
+
+  /** The table that a broker has when its file names none (run.sh: TRIAD_DELAY_TABLE=default). */
+  static String delayDefaultTable() throws Exception {
+    return delays("delay_default", new int[] {1, 2, 3}, new int[] {1, 5, 10});
+  }
+
+  /** A table of the operator's own (TRIAD_DELAY_TABLE="2s 4s"); a level above it is its last one. */
+  static String delayOwnTable() throws Exception {
+    return delays("delay_own", new int[] {1, 2, 9}, new int[] {2, 4, 4});
+  }
+
+  /** A message of each of `levels`, which is to be late by as many seconds, once each. */
+  private static String delays(String name, int[] levels, int[] seconds) throws Exception {
+    String topic = "J_" + name + Support.RUN;
+    DefaultMQProducer producer = Support.producer(name);
     Support.sendPlain(producer, topic, 1);
-    long sentAt = System.currentTimeMillis();
-    Message late = message(topic, "T", "late", "late");
-    late.setDelayTimeLevel(1);
-    producer.send(late);
+    Map<String, Long> sentAt = new ConcurrentHashMap<>();
+    for (int level : levels) {
+      Message late = message(topic, "T", "late", "level" + level);
+      late.setDelayTimeLevel(level);
+      sentAt.put("level" + level, System.currentTimeMillis());
+      producer.send(late);
+    }
     producer.shutdown();
     Map<String, Long> storedAt = new ConcurrentHashMap<>();
     AtomicInteger deliveries = new AtomicInteger();
-    DefaultMQPushConsumer consumer = Support.consumer("g_delay" + Support.RUN, "delay");
+    DefaultMQPushConsumer consumer = Support.consumer("g_" + name + Support.RUN, name);
     consumer.subscribe(topic, "*");
     consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
       for (MessageExt m : messages) {
@@ -132,11 +150,16 @@ final class ConsumerCases {
       return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
     });
     consumer.start();
-    boolean ok = Support.waitFor(60, () -> storedAt.size() >= 2);
+    boolean ok = Support.waitFor(60, () -> storedAt.size() >= 1 + levels.length);
     consumer.shutdown();
-    long late_ms = storedAt.getOrDefault("late", 0L) - sentAt;
-    return Support.result(ok && deliveries.get() == 2 && late_ms >= 900 && late_ms < 10_000, "deliveries=%d late_ms=%d",
-        deliveries.get(), late_ms);
+    List<Long> lateMs = new ArrayList<>();
+    for (int i = 0; i < levels.length; i++) {
+      String body = "level" + levels[i];
+      long late = storedAt.getOrDefault(body, 0L) - sentAt.get(body);
+      lateMs.add(late);
+      ok &= late >= seconds[i] * 1000L - 100 && late < seconds[i] * 1000L + 3_000;
+    }
+    return Support.result(ok && deliveries.get() == 1 + levels.length, "deliveries=%d late_ms=%s", deliveries.get(), lateMs);
   }
 
   static String suspendAndResume() throws Exception {

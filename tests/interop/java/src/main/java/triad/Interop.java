@@ -11,7 +11,7 @@ import java.util.concurrent.Future;
 
 /**
  * {@code Interop NAMESRV CASE...}: a line "case NAME: PASS|FAIL counts" for each; exit 0 only when all passed.
- * "all" stands for every case that does no harm to the brokers; those run several at a time.
+ * "all" stands for every case that needs brokers without a fault and in the usual setting; those run several at a time.
  */
 public final class Interop {
   private interface Case {
@@ -21,7 +21,7 @@ public final class Interop {
 
   private static final int AT_A_TIME = 4;
   private static final Map<String, Case> CASES = new LinkedHashMap<>();
-  private static final Map<String, Case> FAULTS = new LinkedHashMap<>();
+  private static final Map<String, Case> ALONE = new LinkedHashMap<>();
 
   static {
     CASES.put("rebalance", GroupCases::rebalance);  // the longest first
@@ -47,8 +47,11 @@ public final class Interop {
     CASES.put("send_batch", ProducerCases::batch);
     CASES.put("send_selector", ProducerCases::selector);
     CASES.put("send_compressed", ProducerCases::compressed);
-    FAULTS.put("failover", FaultCases::failover);
-    FAULTS.put("rolling_restart", FaultCases::rollingRestart);
+    CASES.put("trace", AdminCases::trace);
+    ALONE.put("delay_default_table", ConsumerCases::delayDefaultTable);
+    ALONE.put("delay_own_table", ConsumerCases::delayOwnTable);
+    ALONE.put("failover", FaultCases::failover);
+    ALONE.put("rolling_restart", FaultCases::rollingRestart);
   }
 
   public static void main(String[] args) throws Exception {
@@ -59,7 +62,7 @@ public final class Interop {
     ExecutorService pool = Executors.newFixedThreadPool(AT_A_TIME);
     List<Future<Boolean>> running = new ArrayList<>();
     for (String name : names) {
-      Case one = CASES.containsKey(name) ? CASES.get(name) : FAULTS.get(name);
+      Case one = CASES.containsKey(name) ? CASES.get(name) : ALONE.get(name);
       if (one == null) throw new IllegalArgumentException("no case " + name);
       running.add(pool.submit(() -> run(name, one)));
     }

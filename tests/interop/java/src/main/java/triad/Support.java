@@ -88,6 +88,16 @@ final class Support {
     return consumer.getDefaultMQPushConsumerImpl().getmQClientFactory().getClientId();
   }
 
+  /** What our own mqadmin prints; "" when it fails. */
+  static String mqadmin(String verb, String... options) throws Exception {
+    List<String> command = new ArrayList<>(List.of(System.getenv("TRIAD_ADMIN"), verb, "-n",
+        System.getenv().getOrDefault("TRIAD_ADMIN_NAMESRV", namesrv)));
+    command.addAll(List.of(options));
+    Process process = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.DISCARD).start();
+    String text = new String(process.getInputStream().readAllBytes());
+    return process.waitFor() == 0 ? text : "";
+  }
+
   static boolean waitFor(int seconds, BooleanSupplier condition) throws Exception {
     long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(seconds);
     while (!condition.getAsBoolean()) {

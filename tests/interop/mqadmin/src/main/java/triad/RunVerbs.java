@@ -98,8 +98,10 @@ public class RunVerbs {
             last = run(verb);
             Files.writeString(out.resolve(verbName + ".txt"), last);
         }
-        consumer.shutdown();
-        producer.shutdown();
+        if (consumer != null) {
+            consumer.shutdown();
+            producer.shutdown();
+        }
         CONSOLE.println("verbs done");
         Runtime.getRuntime().halt(0);
     }
@@ -149,7 +151,7 @@ public class RunVerbs {
         return text;
     }
 
-    /** A consumer in group GroupA and a producer in group ProducerA, online until the end. */
+    /** A consumer in group GroupA and a producer in group ProducerA, which traces, online until the end. */
     private static void startClients() throws Exception {
         consumer = new DefaultMQPushConsumer("GroupA");
         consumer.setNamesrvAddr(VALUES.get("namesrv"));
@@ -159,7 +161,7 @@ public class RunVerbs {
         consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) ->
             ConsumeConcurrentlyStatus.CONSUME_SUCCESS);
         consumer.start();
-        producer = new DefaultMQProducer("ProducerA");
+        producer = new DefaultMQProducer("ProducerA", null, true, null);  // it traces what it sends
         producer.setNamesrvAddr(VALUES.get("namesrv"));
         producer.setInstanceName("producer");
         producer.start();

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Runs what the original brings along, unmodified, against a fresh cluster: its examples and benchmark classes
+# (Examples.java), and those of its own tests that can do without servers inside their JVM (own_tests.txt).
+#   run.sh SOURCE_ROOT BUILD_DIR examples|CASE...        cases of own_tests.txt
+# Exit 77 (ctest: skipped) when Maven or its registry cannot be had; never when something fails.
+set -euo pipefail
+root=$1 build=$2
+shift 2
+version=5.5.0
+here=$root/tests/interop/original
+target=$build/interop-original/$version
+mkdir -p "$target/classes"
+if ! command -v mvn >/dev/null || ! command -v java >/dev/null; then
+  echo "skipped: no java or mvn on this machine (bin/setup installs them)"
+  exit 77
+fi
+(
+  flock 9  # the cases share one build
+  if [ ! -f "$target/classpath.txt" ] || [ "$here/pom.xml" -nt "$target/classpath.txt" ]; then
+    if ! mvn -q -B -f "$here/pom.xml" -Drocketmq.version="$version" dependency:build-classpath \
+      -Dmdep.outputFile="$target/classpath.tmp" >"$target/mvn.log" 2>&1; then
+      tail -5 "$target/mvn.log"
+      echo "skipped: Maven cannot get rocketmq-test and rocketmq-example $version (see $target/mvn.log)"
+      exit 77
+    fi
+    mv "$target/classpath.tmp" "$target/classpath.txt"
+  fi
+  find "$here/src" -name '*.java' -print0 |
+    xargs -0 javac -nowarn --release 11 -cp "$(cat "$target/classpath.txt")" -d "$target/classes"
+) 9>"$target/lock"
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cat >"$scratch/inside.sh" <<'INSIDE'
+namesrv=$1 here=$2 scratch=$3 path=$4
+shift 4
+java=(java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Duser.home="$scratch" -Dtriad.namesrv="$namesrv"
+  -Drocketmq.client.logLevel=ERROR -Drocketmq.log.root.level=OFF -Drocketmq.client.localOffsetStoreDir="$scratch"
+  -Dcom.rocketmq.remoting.client.connect.timeout=15000 -cp "$path")
+code=0
+for case in "$@"; do
+  if [ "$case" = examples ]; then
+    "${java[@]}" triad.Examples "$namesrv" 2>>"$scratch/err" || code=1
+  else
+    # shellcheck disable=SC2046  # a list of classes
+    "${java[@]}" triad.OwnTests "$case" $(sed -n "s/^$case: //p" "$here/own_tests.txt") >"$scratch/$case.out" \
+      2>>"$scratch/err" || code=1
+    grep "^case " "$scratch/$case.out" || true
+  fi
+done
+[ $code = 0 ] || tail -60 "$scratch/err"
+exit $code
+INSIDE
+timeout "${TRIAD_INTEROP_SECONDS:-600}" "$build/tests/with_cluster" --root "$root" --programs "$build/bin" -- \
+  bash "$scratch/inside.sh" {namesrv} "$here" "$scratch" "$target/classes:$(cat "$target/classpath.txt")" "$@"

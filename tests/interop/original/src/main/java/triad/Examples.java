@@ -1,0 +1,112 @@
+package triad;
+
+import java.io.InputStream;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * {@code Examples NAMESRV}: runs examples of the original, each in a JVM of its own as its readers would, and counts what
+ * they print. A producer must end by itself, a consumer goes on until it has printed what is wanted.
+ */
+public final class Examples {
+  private static final int SECONDS = 120;
+  private static String namesrv;
+
+  /** How often the class prints `text`; it is ended after `wanted` times (0: it ends by itself). */
+  private static int run(String name, String text, int wanted, String... arguments) throws Exception {
+    List<String> command = new ArrayList<>(List.of(System.getProperty("java.home") + "/bin/java", "-Xmx192m",
+        "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Drocketmq.namesrv.addr=" + namesrv,
+        "-Dcom.rocketmq.remoting.client.connect.timeout=15000", "-Drocketmq.client.logLevel=ERROR",
+        "-Duser.home=" + System.getProperty("user.home"),
+        "-Drocketmq.client.localOffsetStoreDir=" + System.getProperty("user.home"), "-cp",
+        System.getProperty("java.class.path"), "org.apache.rocketmq.example." + name));
+    command.addAll(List.of(arguments));
+    Process process = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+    ExecutorService watch = Executors.newSingleThreadExecutor();
+    watch.submit(() -> {
+      if (!process.waitFor(SECONDS, TimeUnit.SECONDS)) process.destroyForcibly();
+      return null;
+    });
+    int found = 0;
+    StringBuilder rest = new StringBuilder();  // not every example ends its lines
+    byte[] bytes = new byte[8192];
+    try (InputStream output = process.getInputStream()) {
+      for (int size; (wanted == 0 || found < wanted) && (size = output.read(bytes)) > 0;) {
+        rest.append(new String(bytes, 0, size));
+        for (int at; (at = rest.indexOf(text)) >= 0; found++) rest.delete(0, at + text.length());
+        rest.delete(0, Math.max(0, rest.length() - text.length()));
+      }
+    }
+    if (wanted > 0) process.destroy();
+    int code = process.waitFor();
+    watch.shutdownNow();
+    if (wanted == 0 && code != 0) throw new Exception(name + " ended with " + code);
+    return found;
+  }
+
+  private interface Part {
+    /** What was counted; throws when it is not right. */
+    String run() throws Exception;
+  }
+
+  private static String expect(String name, int found, int wanted) throws Exception {
+    String counts = name + "=" + found;
+    if (found < wanted) throw new Exception(counts + " of " + wanted);
+    return counts;
+  }
+
+  private static boolean report(String name, Part... parts) {
+    List<String> counts = new ArrayList<>();
+    boolean ok = true;
+    for (Part part : parts) {
+      try {
+        counts.add(part.run());
+      } catch (Exception e) {
+        ok = false;
+        counts.add("WRONG " + e.getMessage());
+      }
+    }
+    System.out.println("case " + name + ": " + (ok ? "PASS " : "FAIL ") + String.join(" ", counts));
+    System.out.flush();
+    return ok;
+  }
+
+  private static boolean quickstart() {
+    return report("example_quickstart",
+        () -> expect("sent", run("quickstart.Producer", "SEND_OK", 0), 1000),
+        () -> expect("received", run("quickstart.Consumer", "Receive New Messages", 1000), 1000),
+        () -> expect("by_tag", run("filter.TagFilterProducer", "SEND_OK", 0), 60),
+        () -> expect("by_tag_received", run("filter.TagFilterConsumer", "Receive New Messages", 40), 40));
+  }
+
+  private static boolean others() {
+    return report("example_others",
+        () -> expect("ordered", run("ordermessage.Producer", "SEND_OK", 0), 100),
+        () -> expect("simple", run("simple.Producer", "SEND_OK", 0), 128),
+        () -> expect("async", run("simple.AsyncProducer", " OK ", 0), 100),
+        () -> expect("batch", run("batch.SimpleBatchProducer", "SEND_OK", 1), 1),
+        () -> expect("traced", run("tracemessage.TraceProducer", "SEND_OK", 0), 128),
+        () -> expect("ordered_received", run("ordermessage.Consumer", "Receive New Messages", 100), 100),
+        () -> expect("lite_pulled", run("simple.LitePullConsumerSubscribe", "msgId=", 100), 100));
+  }
+
+  private static boolean benchmark() {
+    return report("example_benchmark",
+        () -> expect("producer_reports", run("benchmark.Producer", "Send TPS", 2, "-n", namesrv, "-w", "4"), 2),
+        () -> expect("consumer_reports", run("benchmark.Consumer", "TPS", 2, "-n", namesrv), 2));
+  }
+
+  public static void main(String[] args) throws Exception {
+    namesrv = args[0];
+    ExecutorService pool = Executors.newFixedThreadPool(2);
+    List<Future<Boolean>> running = List.of(pool.submit(Examples::quickstart), pool.submit(Examples::others));
+    boolean ok = true;
+    for (Future<Boolean> each : running) ok &= each.get();
+    ok &= benchmark();
+    System.exit(ok ? 0 : 1);
+  }
+}
