@@ -25,8 +25,12 @@ fi
     fi
     mv "$target/classpath.tmp" "$target/classpath.txt"
   fi
-  find "$here/src" -name '*.java' -print0 |
-    xargs -0 javac -nowarn --release 11 -cp "$(cat "$target/classpath.txt")" -d "$target/classes"
+  newest=$(find "$here/src" "$here/pom.xml" -newer "$target/classes.stamp" 2>/dev/null | head -1 || true)
+  if [ ! -f "$target/classes.stamp" ] || [ -n "$newest" ]; then  # never under another run's feet without need
+    find "$here/src" -name '*.java' -print0 |
+      xargs -0 javac -nowarn --release 11 -cp "$(cat "$target/classpath.txt")" -d "$target/classes"
+    touch "$target/classes.stamp"
+  fi
 ) 9>"$target/lock"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
