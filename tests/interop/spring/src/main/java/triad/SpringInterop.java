@@ -24,6 +24,7 @@ import org.springframework.stereotype.Component;
 public class SpringInterop {
   static final int COUNT = 200;
   static final int KEYS = 10;
+  static final int PATIENCE_MS = 15_000;
   static final Map<String, Integer> NEXT = new ConcurrentHashMap<>();
   static final AtomicInteger ORDERLY = new AtomicInteger();
   static final AtomicInteger OUT_OF_ORDER = new AtomicInteger();
@@ -64,6 +65,8 @@ public class SpringInterop {
   private static void firstMessage(String namesrv, String topic) throws Exception {
     DefaultMQProducer producer = new DefaultMQProducer("first");
     producer.setNamesrvAddr(namesrv);
+    producer.setSendMsgTimeout(PATIENCE_MS);  // a fresh JVM on a busy machine needs seconds for its first call
+    producer.setMqClientApiTimeout(PATIENCE_MS);
     producer.start();
     producer.send(new Message(topic, "first".getBytes()));
     producer.shutdown();
@@ -74,8 +77,16 @@ public class SpringInterop {
     return ok;
   }
 
-  public static void main(String[] args) throws Exception {
-    String namesrv = args[0];
+  public static void main(String[] args) {
+    try {
+      System.exit(run(args[0]) ? 0 : 1);
+    } catch (Throwable thrown) {  // other threads would go on for ever
+      thrown.printStackTrace();
+      System.exit(1);
+    }
+  }
+
+  private static boolean run(String namesrv) throws Exception {
     String run = Long.toString(System.currentTimeMillis(), 36);
     String orderly = "SOrderly" + run;
     String concurrently = "SConcurrently" + run;
@@ -83,6 +94,7 @@ public class SpringInterop {
     firstMessage(namesrv, concurrently);
     System.setProperty("rocketmq.name-server", namesrv);
     System.setProperty("rocketmq.producer.group", "spring" + run);
+    System.setProperty("rocketmq.producer.send-message-timeout", Integer.toString(PATIENCE_MS));
     System.setProperty("triad.orderly", orderly);
     System.setProperty("triad.concurrently", concurrently);
     System.setProperty("spring.main.banner-mode", "off");
@@ -105,6 +117,6 @@ public class SpringInterop {
     all = waitFor(() -> CONCURRENTLY.size() >= COUNT + 1);
     ok &= report("concurrent", all, "distinct=" + CONCURRENTLY.size() + " of " + (COUNT + 1));
     context.close();
-    System.exit(ok ? 0 : 1);
+    return ok;
   }
 }
