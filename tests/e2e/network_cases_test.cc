@@ -1,5 +1,5 @@
-// Troubles with ports, addresses and lists of members, on real processes (cases.md OPS-2, GRP-5,
-// GRP-6, WIRE-6).
+// Troubles with ports, addresses, lists of members and overload, on real processes (cases.md OPS-2,
+// GRP-5, GRP-6, WIRE-5, WIRE-6).
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
@@ -11,9 +11,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <condition_variable>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <mutex>
 #include <sstream>
 
 #include "remoting/codes.h"
@@ -216,21 +218,74 @@ TEST_F(NetworkCases, GRP_6_APeerThatComesBackWithAnotherAddressIsFoundByItsName)
   ::unlink(name);
 }
 
+remoting::Command SendTo(const std::string& topic, std::string body) {
+  remoting::SendMessageRequest header;
+  header.producer_group = "p";
+  header.topic = topic;
+  header.default_topic = "TBW102";
+  header.default_topic_queue_nums = 4;
+  remoting::Command send = remoting::Command::Request(remoting::kSendMessageV2);
+  header.EncodeV2(&send.ext);
+  send.body = std::move(body);
+  return send;
+}
+
+// What became of `count` sends over as many connections as `clients`, all at once: remarks by code.
+std::map<std::int32_t, std::vector<std::string>> Flood(
+    const std::string& address, const std::string& topic,
+    const std::vector<std::unique_ptr<remoting::Client>>& clients, int count) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  int answered = 0;
+  std::map<std::int32_t, std::vector<std::string>> by_code;
+  for (int i = 0; i < count; ++i) {
+    remoting::Client& client = *clients[static_cast<std::size_t>(i) % clients.size()];
+    client.Call(
+        address, SendTo(topic, "m" + std::to_string(i)), seconds(20),
+        [&](Result<remoting::Command> answer) {
+          const std::lock_guard hold(mutex);
+          const std::int32_t code = answer.ok() ? answer->code : -1;
+          by_code[code].push_back(answer.ok() ? answer->remark : answer.status().ToString());
+          if (++answered == count) changed.notify_all();
+        });
+  }
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return answered == count; });  // every call ends by its own time
+  return by_code;
+}
+
+TEST_F(NetworkCases, WIRE_5_OnlyAnOverloadIsBusyAndItsRemarkNamesTheQueue) {
+  StartCluster({{"sendThreadPoolQueueCapacity", "64"}});
+  CreateTopic("Flood", 1);
+  const std::string address = cluster_->brokers()[Leader()].client_address;
+  std::vector<std::unique_ptr<remoting::Client>> clients;
+  for (int i = 0; i < 32; ++i) clients.push_back(remoting::CreateClient({}, {}));
+  for (int round = 0; round < 20; ++round) {
+    auto light = Flood(address, "Flood", clients, 32);
+    ASSERT_EQ(light[remoting::kSuccess].size(), 32u) << testing::PrintToString(light);
+  }
+  auto heavy = Flood(address, "Flood", clients, 4000);
+  EXPECT_GT(heavy[remoting::kSystemBusy].size(), 0u);
+  EXPECT_EQ(heavy[remoting::kSuccess].size() + heavy[remoting::kSystemBusy].size(), 4000u)
+      << "a send was left without an answer, or with another one";
+  for (const std::string& remark : heavy[remoting::kSystemBusy]) {
+    ASSERT_THAT(remark, HasSubstr("append queue: 64 are waiting"));
+  }
+  auto after = Flood(address, "Flood", clients, 32);
+  EXPECT_EQ(after[remoting::kSuccess].size(), 32u) << testing::PrintToString(after);
+  for (const auto& client : clients) client->Stop();
+  // What was acknowledged is there, what was refused is not.
+  EXPECT_EQ(ReadQueue({"Flood", cluster_->broker_name(), 0}).size(),
+            20 * 32 + heavy[remoting::kSuccess].size() + 32);
+}
+
 TEST_F(NetworkCases, WIRE_6_TheVipPortServesAlike) {
   StartCluster();
   CreateTopic("Vip", 1);
   const LocalBroker& leader = cluster_->brokers()[Leader()];
   const std::string address = "127.0.0.1:" + std::to_string(leader.listen_port - 2);
   const auto client = remoting::CreateClient({}, {});
-  remoting::SendMessageRequest header;
-  header.producer_group = "p";
-  header.topic = "Vip";
-  header.default_topic = "TBW102";
-  header.default_topic_queue_nums = 4;
-  remoting::Command send = remoting::Command::Request(remoting::kSendMessageV2);
-  header.EncodeV2(&send.ext);
-  send.body = "by the old port";
-  const auto sent = client->CallSync(address, send, seconds(5));
+  const auto sent = client->CallSync(address, SendTo("Vip", "by the old port"), seconds(5));
   ASSERT_TRUE(sent.ok()) << sent.status();
   EXPECT_EQ(sent->code, remoting::kSuccess) << sent->remark;
   client->Stop();

@@ -83,11 +83,22 @@ public final class Examples {
         () -> expect("by_tag_received", run("filter.TagFilterConsumer", "Receive New Messages", 40), 40));
   }
 
+  /** This one gives a fresh JVM three seconds for its first call: on a busy machine it may need a second start. */
+  private static String async() throws Exception {
+    int sent = 0;
+    int starts = 0;
+    while (sent < 100 && starts < 3) {
+      sent = run("simple.AsyncProducer", " OK ", 0);
+      starts++;
+    }
+    return expect("async", sent, 100) + " starts=" + starts;
+  }
+
   private static boolean others() {
     return report("example_others",
         () -> expect("ordered", run("ordermessage.Producer", "SEND_OK", 0), 100),
         () -> expect("simple", run("simple.Producer", "SEND_OK", 0), 128),
-        () -> expect("async", run("simple.AsyncProducer", " OK ", 0), 100),
+        Examples::async,
         () -> expect("batch", run("batch.SimpleBatchProducer", "SEND_OK", 1), 1),
         () -> expect("traced", run("tracemessage.TraceProducer", "SEND_OK", 0), 128),
         () -> expect("ordered_received", run("ordermessage.Consumer", "Receive New Messages", 100), 100),
