@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-namespace triad::admin {
+namespace triad::remoting {
 
 // "V5_3_3" for 479; the number itself where no release has it.
 inline std::string VersionName(std::int32_t version) {
@@ -21,4 +21,4 @@ inline std::string VersionName(std::int32_t version) {
   return name;
 }
 
-}  // namespace triad::admin
+}  // namespace triad::remoting

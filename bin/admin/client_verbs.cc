@@ -9,9 +9,9 @@
 #include "bin/admin/ask.h"
 #include "bin/admin/time_text.h"
 #include "bin/admin/verbs.h"
-#include "bin/admin/version_text.h"
 #include "remoting/bodies.h"
 #include "remoting/codes.h"
+#include "remoting/version_text.h"
 
 namespace triad::admin {
 namespace {
@@ -19,7 +19,7 @@ namespace {
 Table Connections(const std::vector<remoting::ConnectionInfo>& connections) {
   Table table({"#ClientId", "#ClientAddr", "#Language", "#Version"});
   for (const remoting::ConnectionInfo& one : connections) {
-    table.Add({one.client_id, one.client_addr, one.language, VersionName(one.version)});
+    table.Add({one.client_id, one.client_addr, one.language, remoting::VersionName(one.version)});
   }
   return table;
 }
@@ -86,7 +86,7 @@ int Producer(const Given& given, Session* session) {
     for (const remoting::Json& one : group.value.items()) {
       table.Add({group.key, one["clientId"].AsString(), one["remoteIP"].AsString(),
                  one["language"].AsString(),
-                 VersionName(static_cast<std::int32_t>(one["version"].AsInt64())),
+                 remoting::VersionName(static_cast<std::int32_t>(one["version"].AsInt64())),
                  FormatTime(one["lastUpdateTimestamp"].AsInt64())});
     }
   }

@@ -9,9 +9,9 @@
 #include "bin/admin/ask.h"
 #include "bin/admin/file_text.h"
 #include "bin/admin/user_state.h"
-#include "bin/admin/version_text.h"
 #include "remoting/codes.h"
 #include "remoting/json.h"
+#include "remoting/version_text.h"
 
 namespace triad::admin {
 namespace {
@@ -96,7 +96,7 @@ std::set<std::string> ClientsOf(const Descriptions& groups, Session* session) {
     const auto members = session->admin().ConsumerConnections(group);
     if (!members.ok()) continue;  // nobody is online
     for (const client::ClientConnection& member : *members) {
-      clients.insert(member.language + "%" + VersionName(member.version));
+      clients.insert(member.language + "%" + remoting::VersionName(member.version));
     }
   }
   return clients;

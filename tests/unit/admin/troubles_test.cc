@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "bin/admin/version_text.h"
+#include "remoting/version_text.h"
 
 namespace triad::admin {
 namespace {
@@ -77,12 +77,12 @@ TEST(Troubles, MembersSubscribeToTheSameUnlessTheyAreYoung) {
 }
 
 TEST(VersionName, IsTheReleaseOrTheNumber) {
-  EXPECT_EQ(VersionName(479), "V5_3_3");
-  EXPECT_EQ(VersionName(399), "V4_9_3");
-  EXPECT_EQ(VersionName(413), "V5_0_0");
-  EXPECT_EQ(VersionName(232), "V4_1_0_SNAPSHOT");
-  EXPECT_EQ(VersionName(62), "62");
-  EXPECT_EQ(VersionName(612), "612");
+  EXPECT_EQ(remoting::VersionName(479), "V5_3_3");
+  EXPECT_EQ(remoting::VersionName(399), "V4_9_3");
+  EXPECT_EQ(remoting::VersionName(413), "V5_0_0");
+  EXPECT_EQ(remoting::VersionName(232), "V4_1_0_SNAPSHOT");
+  EXPECT_EQ(remoting::VersionName(62), "62");
+  EXPECT_EQ(remoting::VersionName(612), "612");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@ triad_test(unit_remoting
     golden_capture_test.cc
     golden_frames_test.cc
     headers_test.cc
+    http_request_test.cc
     json_test.cc
     plain_send_test.cc
   DEPS triad_remoting_codec ZLIB::ZLIB)
