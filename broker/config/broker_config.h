@@ -19,6 +19,7 @@
 namespace triad::broker {
 
 enum class FlushDiskType { kSyncFlush, kAsyncFlush };
+enum class MetricsExporter { kDisable, kProm };
 enum class BrokerRole { kAsyncMaster, kSyncMaster, kSlave };
 
 struct GroupMember {
@@ -105,6 +106,11 @@ struct BrokerConfig {
   std::int32_t idle_seconds = 120;
   std::chrono::milliseconds offset_commit_interval{100};
   std::chrono::seconds shutdown_wait{35};
+
+  // Metrics
+  MetricsExporter metrics_exporter = MetricsExporter::kDisable;
+  std::int32_t metrics_port = 5557;
+  std::string metrics_host;  // empty: bindAddress
 
   // ---- Filled in by FinishBrokerConfig, not by keys ----
   std::vector<GroupMember> members;  // one without enableDLegerCommitLog

@@ -1,11 +1,19 @@
 // The table of every key that a broker file may hold. docs/configuration.md is made from it.
 
+#include <arpa/inet.h>
+
 #include "broker/config/broker_config.h"
 
 namespace triad::broker {
 namespace {
 
 using Table = ConfigTable<BrokerConfig>;
+
+bool IsIpAddress(const std::string& text) {
+  in6_addr address{};
+  return inet_pton(AF_INET, text.c_str(), &address) == 1 ||
+         inet_pton(AF_INET6, text.c_str(), &address) == 1;
+}
 
 void AddIdentity(Table* t) {
   t->Section("Identity and addresses");
@@ -242,6 +250,22 @@ void AddThreads(Table* t) {
                .max = 3600});
 }
 
+void AddMetrics(Table* t) {
+  t->Section("Metrics");
+  t->Choice(
+      "metricsExporterType", &BrokerConfig::metrics_exporter,
+      {{"DISABLE", MetricsExporter::kDisable}, {"PROM", MetricsExporter::kProm}},
+      {.help = "PROM: http://HOST:PORT/metrics answers with everything that Prometheus collects"});
+  t->Int("metricsPromExporterPort", &BrokerConfig::metrics_port,
+         {.help = "its port; peers that share a host need different ones", .min = 1, .max = 65535});
+  t->Text("metricsPromExporterHost", &BrokerConfig::metrics_host,
+          {.help = "IP address that it listens on",
+           .default_text = "bindAddress",
+           .check = [](const std::string& text) -> std::string {
+             return text.empty() || IsIpAddress(text) ? "" : "an IP address of this machine";
+           }});
+}
+
 // Genuine keys of the original without meaning here (dledger.md §3).
 void AddNoEffect(Table* t) {
   t->NoEffect({"fetchNamesrvAddrByAddressServer", "fetchNameSrvAddrByDnsLookup",
@@ -370,6 +394,10 @@ void AddNoEffect(Table* t) {
        "checkSyncStateSetPeriod", "syncControllerMetadataPeriod", "controllerHeartBeatTimeoutMills",
        "brokerHeartbeatInterval", "brokerNotActiveTimeoutMillis", "sendHeartbeatTimeoutMillis",
        "haMaxTimeSlaveNotCatchup", "asyncLearner", "syncFromLastFile", "enableSlaveActingMaster"});
+  t->NoEffect({"metricsGrpcExporterTarget", "metricsGrpcExporterHeader",
+               "metricGrpcExporterTimeOutInMills", "metricGrpcExporterIntervalInMills",
+               "metricLoggingExporterIntervalInMills", "metricsOtelCardinalityLimit",
+               "metricsInDelta", "metricsLabel"});
 }
 
 }  // namespace
@@ -382,6 +410,7 @@ const ConfigTable<BrokerConfig>& BrokerConfigTable() {
     AddStore(t);
     AddTopics(t);
     AddThreads(t);
+    AddMetrics(t);
     AddNoEffect(t);
     return t;
   }();

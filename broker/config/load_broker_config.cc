@@ -61,11 +61,28 @@ class Loader {
     CompleteDefaults();
     CheckAccessRules();
     CheckLeaderAddress();
+    CheckMetricsPort();
     return std::move(loaded_);
   }
 
  private:
   BrokerConfig& config() { return loaded_.config; }
+
+  // Ports of one process that are the same can never all be listened on.
+  void CheckMetricsPort() {
+    const BrokerConfig& c = config();
+    if (c.metrics_exporter == MetricsExporter::kDisable) return;
+    std::string taken_by;
+    if (c.metrics_port == c.listen_port) taken_by = "listenPort";
+    if (c.metrics_port == c.listen_port - 2) taken_by = "the VIP channel (listenPort - 2)";
+    for (const GroupMember& member : c.members) {
+      if (member.id == c.self && member.port == c.metrics_port)
+        taken_by = "this peer's dLegerPeers";
+    }
+    if (taken_by.empty()) return;
+    Fault("metricsPromExporterPort",
+          std::to_string(c.metrics_port) + " is the port of " + taken_by + "; choose another");
+  }
 
   // A fault that no single value's check could see.
   void Fault(const std::string& key, const std::string& what) {

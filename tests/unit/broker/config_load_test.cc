@@ -342,6 +342,46 @@ TEST(DelayLevels, UnitsAndErrors) {
   EXPECT_THAT(Joined(LoadText("messageDelayLevel=1s 2x\n").faults), HasSubstr("messageDelayLevel"));
 }
 
+TEST(MetricsKeys, AreOffByDefaultAndReadAsTheOriginalSpellsThem) {
+  const LoadedBrokerConfig none = LoadText("");
+  EXPECT_EQ(none.config.metrics_exporter, MetricsExporter::kDisable);
+  EXPECT_EQ(none.config.metrics_port, 5557);
+  EXPECT_EQ(none.config.metrics_host, "");
+  const LoadedBrokerConfig given = LoadText(
+      "metricsExporterType=PROM\nmetricsPromExporterPort=9100\nmetricsPromExporterHost=::1\n");
+  EXPECT_EQ(Messages(given), "");
+  EXPECT_EQ(given.config.metrics_exporter, MetricsExporter::kProm);
+  EXPECT_EQ(given.config.metrics_port, 9100);
+  EXPECT_EQ(given.config.metrics_host, "::1");
+  EXPECT_THAT(LoadText("metricsPromExporterHost=\n").faults, IsEmpty());
+}
+
+TEST(MetricsKeys, WhatCannotBeServedIsRefused) {
+  struct Case {
+    const char* text;
+    const char* must_contain;
+  };
+  const Case cases[] = {
+      {"metricsExporterType=OTLP_GRPC\n", "DISABLE / PROM"},
+      {"metricsExporterType=prom\n", "DISABLE / PROM"},
+      {"metricsExporterType=LOG\n", "metricsExporterType"},
+      {"metricsPromExporterPort=0\n", "metricsPromExporterPort"},
+      {"metricsPromExporterPort=65536\n", "metricsPromExporterPort"},
+      {"metricsPromExporterHost=somehost\n", "an IP address"},
+      {"metricsExporterType=PROM\nmetricsPromExporterPort=10911\n", "listenPort"},
+      {"metricsExporterType=PROM\nmetricsPromExporterPort=10909\n", "VIP"},
+      {"metricsExporterType=PROM\nmetricsPromExporterPort=40911\nenableDLegerCommitLog=true\n"
+       "dLegerSelfId=n0\ndLegerPeers=n0-a:40911;n1-b:40911;n2-c:40911\n",
+       "dLegerPeers"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.text);
+    EXPECT_THAT(Joined(LoadText(c.text).faults), HasSubstr(c.must_contain));
+  }
+  // Ports only meet when the page is served.
+  EXPECT_THAT(LoadText("metricsPromExporterPort=10911\n").faults, IsEmpty());
+}
+
 // docs/configuration.md is the table, printed.
 TEST(ConfigurationPage, IsTheTable) {
   const auto page = std::filesystem::path(TRIAD_TEST_DATA) / "../../docs/configuration.md";
