@@ -152,6 +152,9 @@ LocalBroker LocalCluster::MakeBroker(LocalHost host) {
   const bool same_port = options_.overrides.contains("leaderIP") && !brokers_.empty();
   broker.listen_port = same_port ? brokers_[0].listen_port : PickPort(&next_port_);
   broker.peer_port = PickPort(&next_port_);
+  if (options_.overrides.contains("metricsExporterType")) {
+    broker.metrics_port = PickPort(&next_port_);
+  }
   broker.host = std::move(host);
   broker.client_address = broker.host.address + ":" + std::to_string(broker.listen_port);
   broker.config_file = options_.work_dir + "/broker-" + broker.peer_id + ".conf";
@@ -198,6 +201,9 @@ Status LocalCluster::WriteBrokerConfig(std::size_t i) {
   values["storePathRootDir"] = broker.store_dir;
   values["dLegerPeers"] = peers;
   values["dLegerSelfId"] = broker.peer_id;
+  if (broker.metrics_port > 0) {
+    values["metricsPromExporterPort"] = std::to_string(broker.metrics_port);
+  }
   return WriteFileAtomically(PosixFileSystem(), broker.config_file,
                              ReplaceKeys(*text, std::move(values)));
 }

@@ -52,7 +52,8 @@ struct LocalBroker {
   std::string client_address;  // "127.0.0.1:port"
   std::uint16_t listen_port = 0;
   std::uint16_t peer_port = 0;
-  pid_t pid = 0;  // 0 = not running
+  std::uint16_t metrics_port = 0;  // 0: `overrides` say nothing of metricsExporterType
+  pid_t pid = 0;                   // 0 = not running
 };
 
 class LocalCluster {

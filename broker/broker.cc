@@ -19,6 +19,7 @@
 #include "broker/processor/group_processor.h"
 #include "broker/processor/info_processor.h"
 #include "broker/processor/lock_processor.h"
+#include "broker/processor/names.h"
 #include "broker/processor/offset_copy_processor.h"
 #include "broker/processor/offset_processor.h"
 #include "broker/processor/plain_sends.h"
@@ -36,6 +37,7 @@
 #include "broker/service/dynamic_config.h"
 #include "broker/service/log_comparison.h"
 #include "broker/service/long_polling.h"
+#include "broker/service/metrics_page.h"
 #include "broker/service/peer_members.h"
 #include "remoting/client.h"
 #include "remoting/server.h"
@@ -130,7 +132,7 @@ Status Broker::Parts::OpenStore() {
     delays->OnArrival(queue);
   };
   listener.on_put = [this](const Topic& topic, std::int64_t messages, std::int64_t bytes) {
-    if (wired) context->stats->NotePut(topic, messages, bytes);
+    if (wired) context->stats->NotePut(topic, messages, bytes, leads);
   };
   listener.on_topics_changed = [this] {
     if (wired) registration->OnTopicsChanged();
@@ -240,6 +242,33 @@ Status Broker::Parts::Listen() {
   return started.ok() ? started : ExplainListenError(config, started);
 }
 
+Status Broker::Parts::ServeMetrics() {
+  if (config.metrics_exporter == MetricsExporter::kDisable) return Status::Ok();
+  metrics = std::make_unique<MetricsPage>(MetricsSources{
+      config, clock, *store, *consumers, *producers, *locks, *offsets, *long_polling, *disk,
+      log_alarm, counters, *context->stats, [this] { return server->connection_count(); },
+      [this](std::string_view topic) { return IsSystemTopic(config, topic); }});
+  const auto page = [this](remoting::HttpServer::Answer answer) {
+    metrics->Render([answer = std::move(answer)](Result<MetricsPage::Body> body) {
+      remoting::HttpResponse response;
+      if (body.ok()) {
+        response.content_type = MetricsPage::kContentType;
+        response.body = std::move(body).value();
+      } else {
+        response.status = 503;
+        response.body = std::make_shared<const std::string>(std::string(body.status().message()));
+      }
+      answer(std::move(response));
+    });
+  };
+  remoting::HttpServerOptions o;
+  o.bind_address = config.metrics_host.empty() ? config.bind_address : config.metrics_host;
+  o.port = static_cast<std::uint16_t>(config.metrics_port);
+  metrics_server = remoting::CreateHttpServer(std::move(o), {{"/metrics", page}});
+  const Status started = metrics_server->Start();
+  return started.ok() ? started : ExplainMetricsError(config, started);
+}
+
 void Broker::Parts::OnRequest(const remoting::ConnectionPtr& connection,
                               remoting::Command command) {
   if (command.code == kForwardRequest) {
@@ -286,6 +315,7 @@ Status Broker::Start() {
   p.wired = true;
   // Listening before joining: a port in use must not cost the group an election.
   TRIAD_RETURN_IF_ERROR(p.Listen());
+  TRIAD_RETURN_IF_ERROR(p.ServeMetrics());
   TRIAD_RETURN_IF_ERROR(p.store->Start());
   p.registration->Start();
   p.log_comparison->Start();

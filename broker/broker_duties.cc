@@ -41,6 +41,7 @@ void Broker::Parts::NotifyMembers(const GroupName& group, const std::vector<Memb
 void Broker::Parts::OnLeaderChange(const dledger::LeaderInfo& change) {
   LOG(INFO) << (change.leader.empty() ? "nobody" : change.leader.value()) << " leads in term "
             << change.term << (change.ready ? "; this peer serves as the leader" : "");
+  leads = change.ready;
   // The lock table stands before the first request of the term, and goes after the last one.
   if (change.ready) {
     locks->OnLeaderTerm(change.term);

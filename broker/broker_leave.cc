@@ -80,6 +80,7 @@ void Broker::Parts::WaitForClients() {
 
 void Broker::Parts::Stop() {
   if (std::exchange(stopped, true)) return;
+  if (metrics_server) metrics_server->Stop();
   if (registration) registration->Stop(kUnregisterTimeout);
   if (gate) gate->Stop();
   if (long_polling) long_polling->WakeAll();  // the server waits for their answers

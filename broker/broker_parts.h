@@ -20,6 +20,7 @@
 #include "broker/service/dedup_watch.h"
 #include "broker/service/log_alarm.h"
 #include "remoting/client.h"
+#include "remoting/http_server.h"
 #include "remoting/server.h"
 
 namespace triad::broker {
@@ -36,6 +37,7 @@ class LockProcessor;
 class LogComparison;
 class LogReader;
 class LogRepair;
+class MetricsPage;
 class OffsetCopyProcessor;
 class OffsetProcessor;
 class PlainSends;
@@ -65,6 +67,7 @@ struct Broker::Parts {
   Status Listen();
   void OnRequest(const remoting::ConnectionPtr& connection, remoting::Command command);
   void OnClosed(const remoting::ConnectionPtr& connection);
+  Status ServeMetrics();
 
   // ---- broker_duties.cc: what comes by itself ----
   void OnLeaderChange(const dledger::LeaderInfo& info);
@@ -136,7 +139,10 @@ struct Broker::Parts {
   std::unique_ptr<StatsProcessor> stats_processor;
   std::unique_ptr<TopicProcessor> topic_processor;
   std::unique_ptr<remoting::Server> server;
+  std::unique_ptr<MetricsPage> metrics;                  // null: metricsExporterType=DISABLE
+  std::unique_ptr<remoting::HttpServer> metrics_server;  // the same
 
+  std::atomic<bool> leads{false};  // this peer serves as the leader
   std::atomic<bool> wired{false};  // every service exists: the store's callbacks may use them
   int housekeepings = 0;
   DedupWatch dedup_watch;

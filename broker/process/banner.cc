@@ -41,6 +41,12 @@ std::vector<std::string> BannerLines(const BrokerConfig& config, const BannerFac
   lines.push_back("listening on " + config.bind_address + ":" + std::to_string(config.listen_port) +
                   " and " + std::to_string(config.listen_port - 2) + " (VIP channel); store in " +
                   config.store_root);
+  if (config.metrics_exporter == MetricsExporter::kProm) {
+    std::string host = config.metrics_host.empty() ? config.bind_address : config.metrics_host;
+    if (host.find(':') != std::string::npos) host = "[" + host + "]";
+    lines.push_back("metrics at http://" + host + ":" + std::to_string(config.metrics_port) +
+                    "/metrics");
+  }
   if (config.namesrv_addr.empty()) {
     lines.push_back("no name server is set (namesrvAddr): clients will not find this broker");
   }
@@ -52,6 +58,12 @@ std::string BootLineOf(const BrokerConfig& config) {
                      "] boot success. serializeType=JSON";
   if (!config.namesrv_addr.empty()) line += " and name server is " + config.namesrv_addr;
   return line;
+}
+
+Status ExplainMetricsError(const BrokerConfig& config, const Status& error) {
+  return Status(error.code(), "port " + std::to_string(config.metrics_port) +
+                                  " (for metrics; the option metricsPromExporterPort sets it): " +
+                                  std::string(error.message()));
 }
 
 Status ExplainListenError(const BrokerConfig& config, const Status& error) {

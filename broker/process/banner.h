@@ -21,5 +21,6 @@ std::string BootLineOf(const BrokerConfig& config);
 
 // A listener's error, with what the port is for and which option sets it.
 Status ExplainListenError(const BrokerConfig& config, const Status& error);
+Status ExplainMetricsError(const BrokerConfig& config, const Status& error);
 
 }  // namespace triad::broker

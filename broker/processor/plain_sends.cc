@@ -40,6 +40,7 @@ struct PlainSends::Batch {
     remoting::SerializeType serialize_type = remoting::SerializeType::kJson;
     std::int32_t opaque = 0;
     QueueId queue_id;
+    std::int64_t body_bytes = 0;
     std::size_t head_end = 0;  // in `heads`
     std::size_t key_end = 0;   // in `keys`
   };
@@ -192,6 +193,7 @@ bool PlainSends::Add(const remoting::ConnectionPtr& connection, std::string_view
   batch.items.push_back({.serialize_type = send.serialize_type,
                          .opaque = send.opaque,
                          .queue_id = QueueId(send.queue_id),
+                         .body_bytes = static_cast<std::int64_t>(send.body.size()),
                          .head_end = batch.heads.size(),
                          .key_end = batch.keys.size()});
   return true;
@@ -231,7 +233,7 @@ void PlainSends::AnswerStored(const Batch& batch, const AppendOutcome& outcome) 
   context_.counters.put_messages.fetch_add(count, std::memory_order_relaxed);
   context_.counters.put_bytes.fetch_add(batch.body_bytes, std::memory_order_relaxed);
   const TimePoint now = context_.clock.MonoNow();
-  context_.counters.put_times.Record(now, now - batch.arrived, batch.items.size());
+  context_.counters.NotePut(now, now - batch.arrived, batch.items.size());
   std::string frames;
   frames.reserve(batch.items.size() * kAnswerBytes);
   OffsetMessageIds ids(context_.store_host);
@@ -241,6 +243,7 @@ void PlainSends::AnswerStored(const Batch& batch, const AppendOutcome& outcome) 
   std::size_t key_begin = 0;
   for (std::size_t i = 0; i < batch.items.size(); ++i) {
     const Batch::Item& item = batch.items[i];
+    context_.counters.put_sizes.Record(item.body_bytes);
     answer.serialize_type = item.serialize_type;
     answer.opaque = item.opaque;
     answer.msg_id = ids.Of(outcome.messages[i].physical_offset);

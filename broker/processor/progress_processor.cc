@@ -6,8 +6,8 @@
 
 #include "broker/processor/method_table.h"
 #include "broker/processor/response.h"
-#include "broker/processor/store_times.h"
 #include "broker/service/long_polling.h"
+#include "broker/service/store_times.h"
 
 namespace triad::broker {
 namespace {

@@ -245,7 +245,7 @@ void PullProcessor::Fetch(const PullPtr& pull, bool on_reader) {
     context_.counters.get_bytes.fetch_add(static_cast<std::int64_t>(batch.body.size()),
                                           std::memory_order_relaxed);
     const TimePoint now = context_.clock.MonoNow();
-    context_.counters.get_times.Record(now, now - pull->read_at);
+    context_.counters.NoteGet(now, now - pull->read_at);
     Answer(*pull, remoting::kSuccess, batch.next, range, "FOUND", std::move(batch.body),
            SuggestBroker(*pull, batch.last_position));
     return;

@@ -311,8 +311,9 @@ void SendProcessor::Answer(const Send& send, const AppendOutcome& outcome) const
     context_.counters.put_messages.fetch_add(count - again, std::memory_order_relaxed);
     context_.counters.put_bytes.fetch_add(send.body_bytes, std::memory_order_relaxed);
     const TimePoint now = context_.clock.MonoNow();
-    context_.counters.put_times.Record(now, now - send.request->arrived,
-                                       static_cast<std::uint64_t>(count - again));
+    const auto stored = static_cast<std::uint64_t>(count - again);
+    context_.counters.NotePut(now, now - send.request->arrived, stored);
+    context_.counters.put_sizes.Record(send.body_bytes / count, stored);
   }
   remoting::SendMessageResponse header;
   for (const AppendedMessage& message : outcome.messages) {

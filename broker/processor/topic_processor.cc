@@ -8,8 +8,8 @@
 #include "broker/processor/method_table.h"
 #include "broker/processor/names.h"
 #include "broker/processor/response.h"
-#include "broker/processor/store_times.h"
 #include "broker/service/config_bodies.h"
+#include "broker/service/store_times.h"
 #include "remoting/bodies.h"
 
 namespace triad::broker {

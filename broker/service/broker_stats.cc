@@ -6,10 +6,6 @@
 namespace triad::broker {
 namespace {
 
-constexpr std::string_view kTopicPutNums = "TOPIC_PUT_NUMS";
-constexpr std::string_view kTopicPutSize = "TOPIC_PUT_SIZE";
-constexpr std::string_view kGroupGetNums = "GROUP_GET_NUMS";
-constexpr std::string_view kGroupGetSize = "GROUP_GET_SIZE";
 constexpr std::string_view kSendBackNums = "SNDBCK_PUT_NUMS";
 constexpr std::string_view kBrokerPutNums = "BROKER_PUT_NUMS";
 constexpr std::string_view kBrokerGetNums = "BROKER_GET_NUMS";
@@ -26,10 +22,11 @@ bool BrokerStats::IsName(std::string_view name) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
-void BrokerStats::NotePut(const Topic& topic, std::int64_t messages, std::int64_t bytes) {
+void BrokerStats::NotePut(const Topic& topic, std::int64_t messages, std::int64_t bytes,
+                          bool leads) {
   const std::lock_guard hold(mutex_);
-  Count(kTopicPutNums, topic.value(), messages);
-  Count(kTopicPutSize, topic.value(), bytes);
+  Count(kTopicPutNums, topic.value(), messages, leads);
+  Count(kTopicPutSize, topic.value(), bytes, leads);
   Count(kBrokerPutNums, cluster_, messages);
 }
 
@@ -48,7 +45,8 @@ void BrokerStats::NoteSendBack(const Topic& topic, const std::string& group) {
   Count(kSendBackNums, key, 1);
 }
 
-void BrokerStats::Count(std::string_view name, const std::string& key, std::int64_t value) {
+void BrokerStats::Count(std::string_view name, const std::string& key, std::int64_t value,
+                        bool leads) {
   auto found = items_.find(Key(name, key));
   if (found == items_.end()) {
     if (items_.size() >= kItemsMax) return;
@@ -56,7 +54,18 @@ void BrokerStats::Count(std::string_view name, const std::string& key, std::int6
     for (auto& window : found->second.windows) window.push_back({now_, 0, 0});
   }
   found->second.sum += value;
+  if (leads) found->second.led += value;
   ++found->second.times;
+}
+
+std::vector<BrokerStats::Total> BrokerStats::Totals(std::string_view name) const {
+  std::vector<Total> totals;
+  const std::lock_guard hold(mutex_);
+  auto found = items_.lower_bound(Key(name, ""));
+  for (; found != items_.end() && found->first.first == name; ++found) {
+    totals.push_back({found->first.second, found->second.sum, found->second.led});
+  }
+  return totals;
 }
 
 void BrokerStats::Sample(TimePoint now) {

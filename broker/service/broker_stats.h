@@ -19,12 +19,19 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "common/clock.h"
 #include "common/ids.h"
 #include "remoting/admin_bodies.h"
 
 namespace triad::broker {
+
+// Statistics by name; the key is a topic, or topic@group.
+inline constexpr std::string_view kTopicPutNums = "TOPIC_PUT_NUMS";
+inline constexpr std::string_view kTopicPutSize = "TOPIC_PUT_SIZE";
+inline constexpr std::string_view kGroupGetNums = "GROUP_GET_NUMS";
+inline constexpr std::string_view kGroupGetSize = "GROUP_GET_SIZE";
 
 class BrokerStats {
  public:
@@ -33,13 +40,22 @@ class BrokerStats {
   // `cluster`: the key of BROKER_PUT_NUMS and BROKER_GET_NUMS.
   explicit BrokerStats(std::string cluster) : cluster_(std::move(cluster)) {}
 
-  void NotePut(const Topic& topic, std::int64_t messages, std::int64_t bytes);
+  // `leads`: this peer leads its group; otherwise another peer counts the same messages so.
+  void NotePut(const Topic& topic, std::int64_t messages, std::int64_t bytes, bool leads = true);
   void NoteGet(const Topic& topic, const std::string& group, std::int64_t messages,
                std::int64_t bytes);
   void NoteSendBack(const Topic& topic, const std::string& group);
 
   // To be called about once a second.
   void Sample(TimePoint now);
+
+  // What was counted since this process counts the key, by key.
+  struct Total {
+    std::string key;
+    std::int64_t sum = 0;
+    std::int64_t led = 0;  // of it, what came while this peer led
+  };
+  std::vector<Total> Totals(std::string_view name) const;
 
   static bool IsName(std::string_view name);  // a statistic that is kept here
   // nullopt: never counted.
@@ -55,11 +71,12 @@ class BrokerStats {
   struct Item {
     std::int64_t sum = 0;
     std::int64_t times = 0;
+    std::int64_t led = 0;
     std::array<std::deque<Point>, 3> windows;  // minute, hour, day; oldest first
   };
   using Key = std::pair<std::string, std::string>;
 
-  void Count(std::string_view name, const std::string& key, std::int64_t value);
+  void Count(std::string_view name, const std::string& key, std::int64_t value, bool leads = true);
   static remoting::BrokerStatsItem Rate(const Item& item, std::size_t window, TimePoint now);
 
   const std::string cluster_;

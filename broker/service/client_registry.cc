@@ -15,6 +15,12 @@ constexpr std::chrono::seconds kExpiry{120};  // wire.md §7.1
 
 constexpr std::size_t kNamesInAWarning = 5;
 
+using ClientKind = std::pair<std::string, std::int32_t>;  // language, version
+
+ClientKind KindOf(const Member& member) {
+  return {member.client.language, member.client.version};
+}
+
 }  // namespace
 
 ConsumerRegistry::ConsumerRegistry(std::size_t max_members, OnChange on_change)
@@ -175,6 +181,19 @@ std::optional<ConsumerGroupView> ConsumerRegistry::Find(const GroupName& name) c
                            MembersOf(group), group.subscriptions};
 }
 
+std::vector<MemberCount> ConsumerRegistry::Counts() const {
+  std::vector<MemberCount> counts;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [name, group] : groups_) {
+    std::map<ClientKind, std::size_t> kinds;
+    for (const auto& [id, member] : group.members) ++kinds[KindOf(member)];
+    for (const auto& [kind, members] : kinds) {
+      counts.push_back({name.value(), kind.first, kind.second, group.consume_type, members});
+    }
+  }
+  return counts;
+}
+
 SubscriptionPtr ConsumerRegistry::FindSubscription(const GroupName& name,
                                                    const Topic& topic) const {
   const std::lock_guard lock(mutex_);
@@ -277,6 +296,24 @@ std::vector<Member> ProducerRegistry::Find(const std::string& group) const {
   if (found == groups_.end()) return members;
   for (const auto& [id, member] : found->second) members.push_back(member);
   return members;
+}
+
+std::vector<MemberCount> ProducerRegistry::Counts() const {
+  std::map<ClientKind, std::size_t> kinds;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, members] : groups_) {
+      for (const auto& [id, member] : members) ++kinds[KindOf(member)];
+    }
+  }
+  std::vector<MemberCount> counts;
+  for (const auto& [kind, members] : kinds) {
+    MemberCount& count = counts.emplace_back();
+    count.language = kind.first;
+    count.version = kind.second;
+    count.members = members;
+  }
+  return counts;
 }
 
 std::map<std::string, std::vector<Member>> ProducerRegistry::All() const {

@@ -50,6 +50,15 @@ struct ConsumerGroupView {
   std::map<Topic, SubscriptionPtr> subscriptions;
 };
 
+// Members of one group that are alike.
+struct MemberCount {
+  std::string group;
+  std::string language;
+  std::int32_t version = 0;
+  remoting::ConsumeType consume_type = remoting::ConsumeType::kPassively;  // of consumers
+  std::size_t members = 0;
+};
+
 class ConsumerRegistry {
  public:
   // Called for each group whose membership or topics changed, with its members; outside the lock.
@@ -78,6 +87,7 @@ class ConsumerRegistry {
   std::vector<GroupName> GroupsOf(const Topic& topic) const;  // online, subscribed
   // The connection of one client in a group; null when not there.
   remoting::ConnectionPtr FindClient(const GroupName& group, const ClientId& client) const;
+  std::vector<MemberCount> Counts() const;
   std::size_t subscription_conflicts() const;  // members of one group that differ (cases OFS-5)
 
  private:
@@ -117,6 +127,7 @@ class ProducerRegistry {
 
   std::vector<Member> Find(const std::string& group) const;  // empty: unknown
   std::map<std::string, std::vector<Member>> All() const;
+  std::vector<MemberCount> Counts() const;  // group: empty, all groups together
   // A connection of the producer with this client id; null: there is none. O(producers).
   remoting::ConnectionPtr FindClient(const ClientId& client) const;
 

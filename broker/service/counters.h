@@ -1,5 +1,5 @@
-// Counters: what a broker counts for GET_BROKER_RUNTIME_INFO (admin.md §2.9). Relaxed atomics, and
-// two windows of times.
+// Counters: what a broker counts for GET_BROKER_RUNTIME_INFO (admin.md §2.9) and for its metrics.
+// Relaxed atomics, and two windows of times.
 //
 // The processors count; TpsWindows (sampled once a second) turns totals into rates.
 
@@ -7,12 +7,14 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <mutex>
 #include <string>
 
 #include "common/clock.h"
+#include "common/fixed_histogram.h"
 #include "common/latency_window.h"
 
 namespace triad::broker {
@@ -29,6 +31,22 @@ struct Counters {
   std::atomic<std::int64_t> get_miss{0};
   mutable LatencyWindow put_times;  // of stored messages, from their arrival to the answer
   mutable LatencyWindow get_times;  // of pulls that found something, without the time they waited
+  // Since the start, for metrics: the same times in microseconds, and bodies in bytes.
+  FixedHistogram put_latency{500,    1000,   2000,   5000,    10000,   20000,  50000,
+                             100000, 200000, 500000, 1000000, 2000000, 5000000};
+  FixedHistogram get_latency{100,   200,   500,    1000,   2000,    5000,   10000,
+                             20000, 50000, 100000, 200000, 1000000, 5000000};
+  FixedHistogram put_sizes{1 << 10, 4 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20};
+
+  void NotePut(TimePoint now, std::chrono::nanoseconds took, std::uint64_t messages) {
+    put_times.Record(now, took, messages);
+    put_latency.Record(std::chrono::duration_cast<std::chrono::microseconds>(took).count(),
+                       messages);
+  }
+  void NoteGet(TimePoint now, std::chrono::nanoseconds took) {
+    get_times.Record(now, took);
+    get_latency.Record(std::chrono::duration_cast<std::chrono::microseconds>(took).count());
+  }
 };
 
 // Rates of one counter over the last 10, 60 and 600 seconds. Owner: one timer; reads anywhere.

@@ -1,4 +1,4 @@
-#include "broker/processor/store_times.h"
+#include "broker/service/store_times.h"
 
 #include "broker/store/message.h"
 

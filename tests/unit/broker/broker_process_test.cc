@@ -105,6 +105,29 @@ TEST(Banner, TheBootLineIsTheClassicOne) {
             "n:9876");
 }
 
+TEST(Banner, SaysWhereTheMetricsAre) {
+  BrokerConfig config;
+  const auto banner = [&] {
+    std::string all;
+    for (const auto& line : BannerLines(config, {"as brokerIP1 says", ""})) all += line + "\n";
+    return all;
+  };
+  EXPECT_THAT(banner(), Not(HasSubstr("metrics")));
+  config.metrics_exporter = MetricsExporter::kProm;
+  EXPECT_THAT(banner(), HasSubstr("metrics at http://0.0.0.0:5557/metrics\n"));
+  config.metrics_host = "::1";
+  EXPECT_THAT(banner(), HasSubstr("metrics at http://[::1]:5557/metrics\n"));
+}
+
+TEST(ListenError, ThePortOfTheMetricsIsNamedWithItsOption) {
+  const Status error = ExplainMetricsError(
+      BrokerConfig(), Status::Unavailable("cannot listen on 0.0.0.0:5557: Address already in use"));
+  EXPECT_EQ(error.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(error.message()),
+              AllOf(HasSubstr("port 5557 (for metrics; the option metricsPromExporterPort"),
+                    HasSubstr("Address already in use")));
+}
+
 TEST(ListenError, OPS_2_NamesThePortItsPurposeAndTheOption) {
   BrokerConfig config;
   const auto explain = [&](const char* text) {

@@ -48,8 +48,9 @@ class OnePeerStore {
  public:
   OnePeerStore() : OnePeerStore(nullptr) {}
   // `on_leader` also gets every leader change.
-  explicit OnePeerStore(std::function<void(const dledger::LeaderInfo&)> on_leader)
-      : on_leader_(std::move(on_leader)) {
+  explicit OnePeerStore(std::function<void(const dledger::LeaderInfo&)> on_leader,
+                        const Clock& clock = SystemClock())
+      : on_leader_(std::move(on_leader)), clock_(clock) {
     Open();
   }
   ~OnePeerStore() { store_->Stop(); }
@@ -101,7 +102,7 @@ class OnePeerStore {
       if (on_leader_) on_leader_(info);
       if (info.ready) std::call_once(*once, [&] { ready->set_value(); });
     };
-    auto opened = MessageStore::Open(PosixFileSystem(), SystemClock(), options, listener);
+    auto opened = MessageStore::Open(PosixFileSystem(), clock_, options, listener);
     CHECK(opened.ok()) << opened.status();
     store_ = std::move(opened.value());
     const Status started = store_->Start();
@@ -110,6 +111,7 @@ class OnePeerStore {
   }
 
   const std::function<void(const dledger::LeaderInfo&)> on_leader_;
+  const Clock& clock_;
   StoreTempDir dir_;
   std::unique_ptr<MessageStore> store_;
 };
