@@ -62,7 +62,11 @@ std::string NumberText(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
   char text[64];
-  const auto [end, error] = std::to_chars(text, text + sizeof text, value);
+  // Bounds of ranges are compared as text: 0.0005, not 5e-04.
+  const double size = std::abs(value);
+  const bool is_short = size == 0 || (size >= 1e-6 && size < 1e15);
+  const auto format = is_short ? std::chars_format::fixed : std::chars_format::scientific;
+  const auto [end, error] = std::to_chars(text, text + sizeof text, value, format);
   return error == std::errc() ? std::string(text, end) : std::string("NaN");
 }
 

@@ -66,7 +66,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void Close() {
     asio::error_code ignored;
     socket_.close(ignored);
-    timer_.cancel(ignored);
+    timer_.cancel();
   }
   bool closed() const { return !socket_.is_open(); }
   bool waiting() const { return waiting_; }  // for a request
@@ -270,7 +270,7 @@ void AsioHttpServer::Stop() {
   shared_->thread.Post([this] {
     asio::error_code ignored;
     acceptor_.close(ignored);
-    pause_.cancel(ignored);
+    pause_.cancel();
     for (const auto& connection : connections_) connection->Close();
     connections_.clear();
   });

@@ -91,6 +91,14 @@ TEST(MetricsText, NumbersThatAreNoneAreSpelledOut) {
   EXPECT_THAT(text.Take(), HasSubstr("\na NaN\na +Inf\na -Inf\n"));
 }
 
+TEST(MetricsText, NumbersAreWrittenAsPeopleWriteThem) {
+  MetricsText text({}, 10);
+  text.Family("a", Type::kGauge, "h");
+  for (const double value : {0.0, 0.0005, -0.25, 1e14, 1e-9, 2.5e20}) text.Add({}, value);
+  EXPECT_THAT(text.Take(),
+              HasSubstr("\na 0\na 0.0005\na -0.25\na 100000000000000\na 1e-09\na 2.5e+20\n"));
+}
+
 TEST(MetricsText, BucketsAreCumulativeAndEndWithAll) {
   FixedHistogram histogram{500, 1000, 2000000};
   histogram.Record(500);  // its upper bound belongs to a range

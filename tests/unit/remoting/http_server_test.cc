@@ -147,7 +147,7 @@ TEST_F(HttpServerTest, ARequestHasEightKibibytes) {
   ASSERT_TRUE(client->Write(head + fits + "\r\n\r\n"));
   EXPECT_EQ(client->Read()->status, 200);
   ExpectRefused(Connect().get(), head + fits + "x\r\n\r\n", 431);
-  ExpectRefused(Connect().get(), std::string(20000, 'x'), 431) << "without any line end";
+  ExpectRefused(Connect().get(), std::string(20000, 'x'), 431);  // no line ends
 }
 
 TEST_F(HttpServerTest, WhoSendsARequestTooSlowlyIsCutOff) {
