@@ -152,7 +152,7 @@ TEST_F(Metrics, ADM_4_AStoppedConsumersLagIsScrapedInMessagesAndMilliseconds) {
         return Sum(page, "rocketmq_consumer_lag_messages", group) == 300;
       },
       seconds(60)));
-  EXPECT_GE(Sum(page, "rocketmq_consumer_lag_latency", group), age);
+  EXPECT_GE(Sum(page, "rocketmq_consumer_lag_latency", group), static_cast<double>(age));
 }
 
 }  // namespace
