@@ -59,6 +59,11 @@ void BackgroundThread::OnWritten() {
   wake_.notify_one();
 }
 
+void BackgroundThread::SetRetention(RetentionOptions retention) {
+  std::lock_guard hold(mutex_);
+  next_retention_ = std::move(retention);
+}
+
 void BackgroundThread::Stop() {
   {
     std::lock_guard hold(mutex_);
@@ -82,6 +87,7 @@ void BackgroundThread::Run() {
       wake_.wait_until(lock, until, [this] { return stopping_ || (is_due_ && !is_full()); });
       if (stopping_) return;
       is_due_ = false;
+      if (next_retention_) retention_.set_options(*std::exchange(next_retention_, std::nullopt));
     }
     PrepareIfNeeded();
     if (std::chrono::steady_clock::now() >= clean_due) {

@@ -39,6 +39,8 @@ class BackgroundThread {
   void Start();
   // Any thread, cheap: the tail moved.
   void OnWritten();
+  // Any thread: in force from the next look on, but for the interval.
+  void SetRetention(RetentionOptions retention);
   bool is_full() const { return is_full_.load(std::memory_order_relaxed); }
   void Stop();
 
@@ -65,6 +67,7 @@ class BackgroundThread {
   std::mutex mutex_;
   std::condition_variable wake_;
   bool is_due_ = true;
+  std::optional<RetentionOptions> next_retention_;
   bool stopping_ = false;
 };
 

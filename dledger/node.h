@@ -199,6 +199,9 @@ class Node {
   virtual Result<std::vector<EntryRef>> ReadRange(LogIndex from, LogIndex to,
                                                   std::size_t max_bytes) = 0;
 
+  // Other rules for old segments, from the next look at them on; the interval stays.
+  virtual void SetRetention(RetentionOptions retention) = 0;
+
   // The log as it stands on this disk. Blocking: reader threads only.
   virtual const RawLog& raw_log() const = 0;
   // Writes a good entry over damaged bytes, as RawLog::Replace; `done` on the disk thread.

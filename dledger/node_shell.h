@@ -55,6 +55,9 @@ class NodeShell final : public Node, private Hands, private PeerEvents {
   bool PostReader(std::function<void()> task) override;
   Result<std::vector<EntryRef>> ReadRange(LogIndex from, LogIndex to,
                                           std::size_t max_bytes) override;
+  void SetRetention(RetentionOptions retention) override {
+    background_.SetRetention(std::move(retention));
+  }
   const RawLog& raw_log() const override;
   void Replace(EntryRef entry, std::function<void(Status)> done) override;
   void Stop() override;

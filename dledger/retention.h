@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "common/clock.h"
@@ -50,6 +51,7 @@ class Retention {
   explicit Retention(RetentionOptions options) : options_(std::move(options)) {}
 
   const RetentionOptions& options() const { return options_; }
+  void set_options(RetentionOptions options) { options_ = std::move(options); }
   // A new look: at most one segment goes by pressure in each.
   void Begin(const RetentionMoment& moment);
   // The oldest segment, whose newest entry is of `newest_ms` (log time); `is_wanted`: by a peer
@@ -63,7 +65,7 @@ class Retention {
   bool IsFull(int percent, double floors) const;
   double used_percent() const;
 
-  const RetentionOptions options_;
+  RetentionOptions options_;
   RetentionMoment moment_;
   bool has_begun_ = false;
   std::int64_t believed_ms_ = 0;

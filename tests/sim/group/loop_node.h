@@ -68,6 +68,7 @@ class LoopNode final : public dledger::Node, private dledger::Hands {
                                                    std::size_t max_bytes) override {
     return log_->ReadRange(from, to, max_bytes);
   }
+  void SetRetention(dledger::RetentionOptions) override {}  // the world drops segments
   const dledger::RawLog& raw_log() const override { return log_->raw(); }
   void Replace(dledger::EntryRef entry, std::function<void(Status)> done) override;
   void Stop() override;

@@ -37,9 +37,7 @@ class StoreRetention : public testing::Test {
     options.node.election_min = milliseconds(30);
     options.node.election_max = milliseconds(60);
     options.node.heartbeat = milliseconds(10);
-    options.node.retention.forced_percent = forced_ ? 1 : 0;
-    options.node.retention.free_floor_bytes = ~std::uint64_t{0};
-    options.node.retention.interval = milliseconds(10);
+    options.node.retention = Rules(forced_);
     options.appender.store_host = Host("127.0.0.1:10911");
     options.state_flush_interval = milliseconds(10);
     options.queue_checkpoint_interval = milliseconds(10);
@@ -47,6 +45,13 @@ class StoreRetention : public testing::Test {
     ASSERT_TRUE(opened.ok()) << opened.status();
     store_ = std::move(opened.value());
     ASSERT_TRUE(store_->Start().ok());
+  }
+  static dledger::RetentionOptions Rules(bool forced) {
+    dledger::RetentionOptions rules;
+    rules.forced_percent = forced ? 1 : 0;
+    rules.free_floor_bytes = ~std::uint64_t{0};
+    rules.interval = milliseconds(10);
+    return rules;
   }
   void Close() {
     store_->Stop();
@@ -105,6 +110,16 @@ class StoreRetention : public testing::Test {
   bool forced_ = true;
   std::unique_ptr<MessageStore> store_;
 };
+
+TEST_F(StoreRetention, OtherRulesAreInForceWhileTheNodeRuns) {
+  forced_ = false;
+  Begin();
+  Send("Old", 0, 100);
+  for (int i = 0; i < 100; ++i) Send("New", 0, 3000);  // some segments
+  ASSERT_EQ(RangeOf("Old", 0).min, QueueOffset(0));
+  store_->node().SetRetention(Rules(true));
+  ASSERT_TRUE(SendUntil("New", 0, [&] { return RangeOf("Old", 0).min == QueueOffset(1); }));
+}
 
 TEST_F(StoreRetention, TheMinimumOffsetFollowsTheLogAndAnExpiredQueueKeepsItsPlace) {
   Begin();
