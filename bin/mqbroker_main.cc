@@ -50,7 +50,9 @@ constexpr char kPageHead[] =
     "Keys of `broker.conf` (`mqbroker -c FILE`), made from the table in\n"
     "`broker/config/broker_config_table.cc` by `triad-broker --print_configuration_page`; do not\n"
     "edit. Files are Java properties: one `key=value` per line, comments on lines of their own.\n"
-    "`mqbroker --check -c FILE` checks a file without starting; `-p` prints what is in force.\n";
+    "`mqbroker --check -c FILE` checks a file without starting; `-p` prints what is in force.\n"
+    "A key marked **group** has one value in the whole group once `mqadmin updateBrokerConfig`\n"
+    "has changed it, in force at once on every peer; that value then wins over the file's.\n";
 
 std::string Environment(const char* name) {
   const char* value = std::getenv(name);

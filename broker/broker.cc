@@ -54,7 +54,7 @@ std::size_t ConnectionThreads(const BrokerConfig& config) {
 
 dledger::RetentionOptions RetentionOf(const BrokerConfig& config) {
   dledger::RetentionOptions retention;
-  retention.age = std::chrono::hours(config.file_reserved_hours);
+  retention.age = std::chrono::hours(config.file_reserved_hours.get());
   const Result<std::vector<int>> hours = ParseHours(config.delete_when);
   if (hours.ok()) retention.hours = hours.value();  // the table has checked it
   retention.expired_percent = config.disk_max_used_percent;
@@ -137,6 +137,9 @@ Status Broker::Parts::OpenStore() {
   listener.on_topics_changed = [this] {
     if (wired) registration->OnTopicsChanged();
   };
+  listener.on_settings = [this](const Settings& put) {
+    if (wired) dynamic_config->Follow(put);
+  };
   listener.on_leader_change = [this](const dledger::LeaderInfo& change) {
     if (wired) OnLeaderChange(change);
   };
@@ -162,7 +165,11 @@ void Broker::Parts::MakeServices() {
   DynamicConfig::Effects effects;
   effects.on_permission = [this] { registration->OnTopicsChanged(); };
   effects.on_name_servers = [this](const std::string& list) { registration->SetNameServers(list); };
+  effects.on_retention = [this](const BrokerConfig& changed) {
+    store->node().SetRetention(RetentionOf(changed));
+  };
   dynamic_config = std::make_unique<DynamicConfig>(&config, fs, std::move(effects));
+  dynamic_config->StartWith(store->state().settings());
   replication = std::make_unique<ReplicationStatus>(config, *disk, log_alarm, *store);
   log_reader = std::make_unique<LogReader>(*store, log_alarm);
   log_repair = std::make_unique<LogRepair>(*store, log_alarm, *client);

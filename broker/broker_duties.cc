@@ -9,6 +9,7 @@
 #include "broker/processor/forwarding_gate.h"
 #include "broker/processor/system_state.h"
 #include "broker/service/delay_service.h"
+#include "broker/service/dynamic_config.h"
 #include "broker/service/long_polling.h"
 #include "broker/service/runtime_info.h"
 #include "remoting/codes.h"
@@ -73,21 +74,21 @@ void Broker::Parts::TellWhetherItLeads() {
   });
 }
 
-// The first leader of a group makes its system topics; every later one adds what its own
+// The first leader of a group makes its system topics; every later one adds what its
 // configuration asks for.
 void Broker::Parts::ProposeSystemState() {
   OpenDeadLetters();
-  Proposal proposal;
-  proposal.command = MissingSystemState(config, store->state());
-  const bool complete = proposal.command.put_topics.empty() && proposal.command.put_groups.empty();
-  if (complete) return;
-  proposal.deadline = clock.MonoNow() + kSystemStateBudget;
-  proposal.done = [](const AppendOutcome& outcome) {
-    LOG_IF(WARNING, !outcome.status.ok())
-        << "the system topics were not created: " << outcome.status
-        << "; the next leader creates them";
-  };
-  store->appender().Submit(std::move(proposal));
+  for (StateCommand& command : DueSystemState(config, store->state())) {
+    Proposal proposal;
+    proposal.command = std::move(command);
+    proposal.deadline = clock.MonoNow() + kSystemStateBudget;
+    proposal.done = [](const AppendOutcome& outcome) {
+      LOG_IF(WARNING, !outcome.status.ok())
+          << "the system topics were not created: " << outcome.status
+          << "; the next leader creates them";
+    };
+    store->appender().Submit(std::move(proposal));
+  }
 }
 
 void Broker::Parts::OpenDeadLetters() {
@@ -119,6 +120,11 @@ void Broker::Parts::Housekeep() {
     producers->Expire(now);
     locks->ReleaseExpired(now + kReleaseBudget);
     dedup_watch.Look(store->state().DedupUses());
+  }
+  // Refused: in a second again.
+  if (dynamic_config->has_unwritten()) {
+    store->node().PostReader(
+        [this] { IgnoreError(dynamic_config->WriteGroup(), "it is logged, the state has it"); });
   }
   ScheduleHousekeeping();
 }

@@ -13,6 +13,7 @@
 #include "broker/broker_parts.h"
 #include "broker/processor/forwarding_gate.h"
 #include "broker/service/delay_service.h"
+#include "broker/service/dynamic_config.h"
 #include "broker/service/long_polling.h"
 
 namespace triad::broker {
@@ -90,6 +91,7 @@ void Broker::Parts::Stop() {
   timers->Stop();
   client->Stop();
   if (store) store->Stop();
+  if (dynamic_config) IgnoreError(dynamic_config->WriteGroup(), "it is logged, the state has it");
 }
 
 }  // namespace triad::broker

@@ -282,7 +282,7 @@ std::string ConfigTableBase::MarkdownFrom(const void* defaults) const {
     const bool is_number = row.type == "integer" || row.type == "number";
     const std::string range(TrimBlanks(is_number ? RangeText(row.options) : std::string()));
     out += "| `" + row.key + "` | " + row.type + " | " + value + " | " + range + " | " +
-           row.options.help + " |\n";
+           (row.options.group ? "**group:** " : "") + row.options.help + " |\n";
   }
   if (!aliases_.empty()) {
     out += "\n## Other spellings\n\n| key | read as | note |\n|---|---|---|\n";

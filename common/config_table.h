@@ -68,6 +68,7 @@ struct KeyOptions {
   std::string unit = {};   // "bytes", "percent"; Duration fills it in
   bool important = false;  // printed by -m
   bool dynamic = false;    // may be changed while the program runs
+  bool group = false;      // dynamic, and a change is one of the whole group
   std::string default_text =
       {};  // shown instead of the member initialiser when that is found at start
   // Text and Path only: returns "" when good, else what is expected.
@@ -255,18 +256,13 @@ class ConfigTable : public ConfigTableBase {
   template <typename Rep, typename Period>
   void Duration(std::string key, std::chrono::duration<Rep, Period> Config::*member,
                 KeyOptions options) {
-    using D = std::chrono::duration<Rep, Period>;
-    if (options.unit.empty()) options.unit = config_internal::UnitOf<D>();
-    const KeyOptions limits = options;
-    Add<D>(
-        std::move(key), "integer", std::move(options), member,
-        [limits](const std::string& text, D* out) {
-          std::int64_t value = 0;
-          std::string expected = config_internal::ParseInteger(text, limits, &value);
-          if (expected.empty()) *out = D(value);
-          return expected;
-        },
-        [](const D& value) { return std::to_string(value.count()); });
+    AddDuration<std::chrono::duration<Rep, Period>>(std::move(key), member, std::move(options));
+  }
+  template <typename Rep, typename Period>
+  void Duration(std::string key, Live<std::chrono::duration<Rep, Period>> Config::*member,
+                KeyOptions options) {
+    options.dynamic = true;
+    AddDuration<std::chrono::duration<Rep, Period>>(std::move(key), member, std::move(options));
   }
 
   ConfigReport Apply(const Properties& properties, const std::string& file, Config* config) const {
@@ -321,6 +317,21 @@ class ConfigTable : public ConfigTableBase {
     Add<bool>(std::move(key), "true / false", std::move(options), member,
               config_internal::ParseBool,
               [](const bool& value) { return std::string(value ? "true" : "false"); });
+  }
+
+  template <typename D, typename Member>
+  void AddDuration(std::string key, Member Config::*member, KeyOptions options) {
+    if (options.unit.empty()) options.unit = config_internal::UnitOf<D>();
+    const KeyOptions limits = options;
+    Add<D>(
+        std::move(key), "integer", std::move(options), member,
+        [limits](const std::string& text, D* out) {
+          std::int64_t value = 0;
+          std::string expected = config_internal::ParseInteger(text, limits, &value);
+          if (expected.empty()) *out = D(value);
+          return expected;
+        },
+        [](const D& value) { return std::to_string(value.count()); });
   }
 
   // Member: T or Live<T>.

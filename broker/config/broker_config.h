@@ -62,8 +62,8 @@ struct BrokerConfig {
   std::int32_t segment_bytes = 1 << 30;
   Live<std::int32_t> max_message_bytes = 4194304;
   FlushDiskType flush = FlushDiskType::kSyncFlush;
-  std::int32_t file_reserved_hours = 72;
-  std::string delete_when = "04";
+  Live<std::int32_t> file_reserved_hours = 72;
+  std::string delete_when = "04";  // changes under DynamicConfig's lock: read it there
   std::int32_t disk_max_used_percent = 75;
   bool clean_forcibly = true;
   std::int32_t disk_forced_percent = 85;
@@ -77,22 +77,22 @@ struct BrokerConfig {
   // Topics, groups, permissions
   Live<bool> auto_create_topic = true;
   Live<bool> auto_create_group = true;
-  std::int32_t default_topic_queues = 8;
-  bool cluster_topic = true;
-  bool broker_topic = true;
+  Live<std::int32_t> default_topic_queues = 8;
+  Live<bool> cluster_topic = true;
+  Live<bool> broker_topic = true;
   Live<std::int32_t> broker_permission = 6;
-  bool trace_topic = false;
+  Live<bool> trace_topic = false;
   std::string trace_topic_name = "RMQ_SYS_TRACE_TOPIC";
   Live<bool> trace_on = true;
   Live<bool> notify_consumer_ids_changed = true;
   Live<bool> long_polling = true;
-  bool slave_read = false;
-  std::chrono::milliseconds short_polling{1000};
+  Live<bool> slave_read = false;
+  Live<std::chrono::milliseconds> short_polling = std::chrono::milliseconds(1000);
   Live<std::int32_t> in_memory_percent = 40;
   Live<std::int32_t> max_transfer_bytes_in_memory = 262144;
   Live<std::int32_t> max_transfer_count_in_memory = 32;
-  std::int32_t max_transfer_bytes_on_disk = 65536;
-  std::int32_t max_transfer_count_on_disk = 8;
+  Live<std::int32_t> max_transfer_bytes_on_disk = 65536;
+  Live<std::int32_t> max_transfer_count_on_disk = 8;
   std::int32_t max_topic_bytes = 127;
 
   // Delay

@@ -104,8 +104,9 @@ void AddStore(Table* t) {
            .default_text = "$HOME/store; in a group $HOME/store/store-<id>"});
   t->Int("mappedFileSizeCommitLog", &BrokerConfig::segment_bytes,
          {.help = "size of a log segment", .min = 1 << 20, .max = 1 << 30, .unit = "bytes"});
-  t->Int("maxMessageSize", &BrokerConfig::max_message_bytes,
-         {.help = "largest message body", .min = 1, .max = 8 << 20, .unit = "bytes"});
+  t->Int(
+      "maxMessageSize", &BrokerConfig::max_message_bytes,
+      {.help = "largest message body", .min = 1, .max = 8 << 20, .unit = "bytes", .group = true});
   t->Choice(
       "flushDiskType", &BrokerConfig::flush,
       {{"SYNC_FLUSH", FlushDiskType::kSyncFlush}, {"ASYNC_FLUSH", FlushDiskType::kAsyncFlush}},
@@ -116,9 +117,12 @@ void AddStore(Table* t) {
          {.help = "messages older than this are deleted, by whole segments of the log",
           .min = 1,
           .max = 1000000,
-          .unit = "hours"});
+          .unit = "hours",
+          .group = true});
   t->Text("deleteWhen", &BrokerConfig::delete_when,
           {.help = "hours of the day in which old messages are deleted, like 04 or 04;16",
+           .dynamic = true,
+           .group = true,
            .check = [](const std::string& text) -> std::string {
              return ParseHours(text).ok() ? "" : "hours of the day like 04 or 04;16";
            }});
@@ -166,51 +170,68 @@ void AddStore(Table* t) {
 void AddTopics(Table* t) {
   t->Section("Topics, groups, permissions");
   t->Bool("autoCreateTopicEnable", &BrokerConfig::auto_create_topic,
-          {.help = "create unknown topics on the first send", .important = true});
+          {.help = "create unknown topics on the first send", .important = true, .group = true});
   t->Bool("autoCreateSubscriptionGroup", &BrokerConfig::auto_create_group,
-          {.help = "create unknown consumer groups on their first heartbeat", .important = true});
+          {.help = "create unknown consumer groups on their first heartbeat",
+           .important = true,
+           .group = true});
   t->Int("defaultTopicQueueNums", &BrokerConfig::default_topic_queues,
-         {.help = "queues of TBW102, the template of created topics", .min = 1, .max = 1024});
+         {.help = "queues of TBW102, the template of created topics",
+          .min = 1,
+          .max = 1024,
+          .group = true});
   t->Bool("clusterTopicEnable", &BrokerConfig::cluster_topic,
-          {.help = "a topic named like the cluster exists"});
+          {.help = "a topic named like the cluster exists", .group = true});
   t->Bool("brokerTopicEnable", &BrokerConfig::broker_topic,
-          {.help = "a topic named like the broker exists"});
+          {.help = "a topic named like the broker exists", .group = true});
   t->Int("brokerPermission", &BrokerConfig::broker_permission,
-         {.help = "4 = read, 2 = write, 6 = both", .min = 0, .max = 15});
-  t->Bool("traceTopicEnable", &BrokerConfig::trace_topic, {.help = "the trace topic exists"});
+         {.help = "4 = read, 2 = write, 6 = both", .min = 0, .max = 15, .group = true});
+  t->Bool("traceTopicEnable", &BrokerConfig::trace_topic,
+          {.help = "the trace topic exists", .group = true});
   t->Text("msgTraceTopicName", &BrokerConfig::trace_topic_name,
           {.help = "name of the trace topic"});
-  t->Bool("traceOn", &BrokerConfig::trace_on, {.help = "TRACE_ON as told to clients"});
+  t->Bool("traceOn", &BrokerConfig::trace_on,
+          {.help = "TRACE_ON as told to clients", .group = true});
   t->Bool("notifyConsumerIdsChangedEnable", &BrokerConfig::notify_consumer_ids_changed,
-          {.help = "tell consumers at once when their group changes"});
+          {.help = "tell consumers at once when their group changes", .group = true});
   t->Bool("longPollingEnable", &BrokerConfig::long_polling,
-          {.help = "hold a pull at the end of a queue until a message comes"});
+          {.help = "hold a pull at the end of a queue until a message comes", .group = true});
   t->Bool("slaveReadEnable", &BrokerConfig::slave_read,
           {.help = "the leader sends consumers of old messages to a follower; ordered consumers "
-                   "read from the leader in any case"});
-  t->Duration(
-      "shortPollingTimeMills", &BrokerConfig::short_polling,
-      {.help = "how long such a pull is held without long polling", .min = 1, .max = 60000});
+                   "read from the leader in any case",
+           .group = true});
+  t->Duration("shortPollingTimeMills", &BrokerConfig::short_polling,
+              {.help = "how long such a pull is held without long polling",
+               .min = 1,
+               .max = 60000,
+               .group = true});
   t->Int("accessMessageInMemoryMaxRatio", &BrokerConfig::in_memory_percent,
          {.help = "distance from the log's end, in percent of the machine's memory, within which a "
                   "message counts as in memory (a new group then starts at 0: wire rule 6.1; what "
                   "lies further back is old for slaveReadEnable)",
           .min = 0,
           .max = 100,
-          .unit = "percent"});
+          .unit = "percent",
+          .group = true});
   t->Int("maxTransferBytesOnMessageInMemory", &BrokerConfig::max_transfer_bytes_in_memory,
-         {.help = "bytes in one pull answer", .min = 1, .max = 8 << 20, .unit = "bytes"});
+         {.help = "bytes in one pull answer",
+          .min = 1,
+          .max = 8 << 20,
+          .unit = "bytes",
+          .group = true});
   t->Int("maxTransferCountOnMessageInMemory", &BrokerConfig::max_transfer_count_in_memory,
-         {.help = "messages in one pull answer", .min = 1, .max = 100000});
+         {.help = "messages in one pull answer", .min = 1, .max = 100000, .group = true});
   t->Int("maxTransferBytesOnMessageInDisk", &BrokerConfig::max_transfer_bytes_on_disk,
          {.help = "the same for messages that lie further back than accessMessageInMemoryMaxRatio",
           .min = 1,
           .max = 8 << 20,
-          .unit = "bytes"});
+          .unit = "bytes",
+          .group = true});
   t->Int("maxTransferCountOnMessageInDisk", &BrokerConfig::max_transfer_count_on_disk,
          {.help = "the same for messages that lie further back than accessMessageInMemoryMaxRatio",
           .min = 1,
-          .max = 100000});
+          .max = 100000,
+          .group = true});
   t->Int("maxTopicLength", &BrokerConfig::max_topic_bytes,
          {.help = "longest topic name", .min = 1, .max = 127, .unit = "bytes"});
   t->Text("messageDelayLevel", &BrokerConfig::delay_levels,

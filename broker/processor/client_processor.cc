@@ -15,8 +15,6 @@ namespace triad::broker {
 namespace {
 
 constexpr std::chrono::milliseconds kEnsureBudget{2500};
-// The name servers are told before a client looks the new topic up; a slow one delays it so long.
-constexpr std::chrono::milliseconds kRegisterBudget{1000};
 // A group that this peer does not know (yet): its members' heartbeats may be on their way.
 constexpr std::chrono::milliseconds kListBudget{1000};
 constexpr std::chrono::milliseconds kListRetry{50};

@@ -64,7 +64,7 @@ void PullProcessor::OnPull(const RequestPtr& request, const Reply& reply) {
     const std::chrono::milliseconds hold =
         context_.config.long_polling ? std::chrono::milliseconds(std::clamp<std::int64_t>(
                                            pull->header.suspend_timeout_ms, 0, kHoldMax.count()))
-                                     : context_.config.short_polling;
+                                     : context_.config.short_polling.get();
     pull->hold_until = request->arrived + hold;
   } else {
     pull->hold_until = request->arrived;
@@ -213,10 +213,10 @@ PhysicalOffset PullProcessor::MemoryBegin() const {
 
 PullProcessor::Bounds PullProcessor::BoundsOf(const Pull& pull, bool in_memory) const {
   const BrokerConfig& config = context_.config;
-  const std::int32_t count =
-      in_memory ? config.max_transfer_count_in_memory.get() : config.max_transfer_count_on_disk;
-  const std::int32_t bytes =
-      in_memory ? config.max_transfer_bytes_in_memory.get() : config.max_transfer_bytes_on_disk;
+  const std::int32_t count = in_memory ? config.max_transfer_count_in_memory.get()
+                                       : config.max_transfer_count_on_disk.get();
+  const std::int32_t bytes = in_memory ? config.max_transfer_bytes_in_memory.get()
+                                       : config.max_transfer_bytes_on_disk.get();
   return {static_cast<std::size_t>(std::clamp(pull.header.max_msg_nums, 1, std::max(1, count))),
           static_cast<std::size_t>(
               std::max(1, std::min(bytes, pull.header.max_msg_bytes.value_or(bytes))))};

@@ -18,7 +18,6 @@
 namespace triad::broker {
 namespace {
 
-constexpr std::chrono::milliseconds kRegisterBudget{1000};  // of a topic that a send created
 constexpr std::int32_t kPermInherit = 1;
 constexpr std::int32_t kUnitTopic = 1;
 // The topic, the retry topic's group and the dead-letter topic; more means somebody deletes them

@@ -1,6 +1,7 @@
 #include "broker/processor/system_state.h"
 
 #include <array>
+#include <charconv>
 #include <utility>
 
 #include "broker/processor/names.h"
@@ -49,6 +50,25 @@ std::vector<TopicConfig> WantedTopics(const BrokerConfig& config) {
   return wanted;
 }
 
+// TBW102 as the group was told to have it; empty when it is so, or was told nothing.
+StateCommand TemplateAsTold(const ReplicatedState& state) {
+  StateCommand command;
+  const Settings settings = state.settings();
+  const auto told = settings.find("defaultTopicQueueNums");
+  auto topic = state.FindTopic(Topic(std::string(kDefaultTopic)));
+  if (told == settings.end() || !topic) return command;
+  std::int32_t queues = 0;
+  const std::string& text = told->second;
+  std::from_chars(text.data(), text.data() + text.size(), queues);
+  if (queues <= 0 || (topic->read_queues == queues && topic->write_queues == queues)) {
+    return command;
+  }
+  topic->read_queues = queues;
+  topic->write_queues = queues;
+  command.put_topics.push_back(*std::move(topic));
+  return command;
+}
+
 }  // namespace
 
 StateCommand MissingSystemState(const BrokerConfig& config, const ReplicatedState& state) {
@@ -64,6 +84,14 @@ StateCommand MissingSystemState(const BrokerConfig& config, const ReplicatedStat
     if (!state.FindGroup(group.name)) command.put_groups.push_back(std::move(group));
   }
   return command;
+}
+
+std::vector<StateCommand> DueSystemState(const BrokerConfig& config, const ReplicatedState& state) {
+  std::vector<StateCommand> due;
+  for (StateCommand command : {TemplateAsTold(state), MissingSystemState(config, state)}) {
+    if (!command.empty()) due.push_back(std::move(command));
+  }
+  return due;
 }
 
 StateCommand UnreadableDeadLetters(const ReplicatedState& state) {

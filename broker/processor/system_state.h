@@ -4,6 +4,8 @@
 
 #pragma once
 
+#include <vector>
+
 #include "broker/config/broker_config.h"
 #include "broker/state/replicated_state.h"
 
@@ -11,6 +13,10 @@ namespace triad::broker {
 
 // Empty when nothing is missing.
 StateCommand MissingSystemState(const BrokerConfig& config, const ReplicatedState& state);
+
+// What the settings ask for: MissingSystemState, and TBW102 with as many queues as the group was
+// told. Commands to be applied in order; none when all is there.
+std::vector<StateCommand> DueSystemState(const BrokerConfig& config, const ReplicatedState& state);
 
 // Dead-letter topics that only can be written, as old brokers made them: made readable. Empty when
 // there is none.

@@ -15,7 +15,6 @@
 namespace triad::broker {
 namespace {
 
-constexpr std::chrono::milliseconds kRegisterBudget{1000};
 constexpr std::int32_t kQueuesMax = 65536;
 constexpr std::size_t kUpdatesMax = 256;
 

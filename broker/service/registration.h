@@ -25,6 +25,10 @@
 
 namespace triad::broker {
 
+// The name servers are told before a client looks the new table up; a slow one delays an answer so
+// long.
+inline constexpr std::chrono::milliseconds kRegisterBudget{1000};
+
 class Registration {
  public:
   // All references outlive the object.

@@ -63,6 +63,7 @@ ReplicatedState::CommandResult ReplicatedState::Apply(const StateCommand& comman
     tables.dirty.delay_levels = true;
   }
   for (const DlqMark& mark : command.dlq_marks) tables.MarkDlq(mark);
+  tables.PutSettings(command.put_settings);
   return result;
 }
 
@@ -130,6 +131,13 @@ void ReplicatedState::Tables::MarkDlq(const DlqMark& mark) {
   record.above.erase(record.above.begin(), record.above.lower_bound(record.floor));
   while (record.above.erase(record.floor) != 0) ++record.floor;
   dirty.dlq.insert(queue);
+}
+
+void ReplicatedState::Tables::PutSettings(const Settings& put) {
+  for (const auto& [name, value] : put) {
+    settings[name] = value;
+    dirty.settings.insert(name);
+  }
 }
 
 void ReplicatedState::Tables::FollowDedupRule(const Topic& topic) {
@@ -462,6 +470,11 @@ std::vector<ReplicatedState::DedupUse> ReplicatedState::DedupUses() const {
     uses.push_back({topic, keys.table->size(), keys.table->evicted()});
   }
   return uses;
+}
+
+Settings ReplicatedState::settings() const {
+  const std::shared_lock hold(tables_->mutex);
+  return tables_->settings;
 }
 
 bool ReplicatedState::HoldsLock(const GroupName& group) const {

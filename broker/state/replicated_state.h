@@ -1,6 +1,6 @@
 // ReplicatedState: what a failover must not forget: topics, groups, consumer offsets, queue locks,
 // next queue offsets, delay progress, send-back marks, settled dead letters, keys of recent
-// messages. Changed only by applied entries; the same on every peer.
+// messages, settings of the whole group. Changed only by applied entries; the same on every peer.
 //
 // All of it is held in memory; dirty records are written to the StateStore in ONE synced batch per
 // flush. Owner: the apply thread (Load, Apply*, Flush). Reads are safe on every thread: a leaf
@@ -89,6 +89,9 @@ struct DlqMark {
   QueueOffset min_offset;  // of the queue, as the leader sees it
 };
 
+// Keys of the configuration that the group has one value of, as their table prints it.
+using Settings = std::map<std::string, std::string>;
+
 // A command in C++ terms; EncodeStateCommand makes the bytes that go into the log. Its parts are
 // applied in the order of the fields. The encodings of commands that hold only offsets, locks,
 // delays, send-backs and dead-letter marks may be concatenated: the result is one command that does
@@ -108,6 +111,7 @@ struct StateCommand {
   std::vector<std::pair<GroupName, PhysicalOffset>> send_backs;
   std::string set_delay_levels;
   std::vector<DlqMark> dlq_marks;
+  Settings put_settings;
   bool empty() const;
 };
 std::string EncodeStateCommand(const StateCommand& command);
@@ -211,6 +215,8 @@ class ReplicatedState {
     std::uint64_t evicted = 0;  // since the start of this process
   };
   std::vector<DedupUse> DedupUses() const;
+  // What the group was told since it was founded; a peer's own configuration has the rest.
+  Settings settings() const;
   // The group has a queue lock that was not released: it consumes in order.
   bool HoldsLock(const GroupName& group) const;
 

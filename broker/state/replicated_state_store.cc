@@ -151,6 +151,10 @@ Status ReplicatedState::Tables::LoadTyped(std::string_view key, std::string_view
     if (record.ok()) loaded_keys.emplace_back(id.value(), record.value());
     return record.status();
   }
+  if (kind == kSettingKind) {
+    settings[std::string(key.substr(1))] = std::string(value);
+    return Status::Ok();
+  }
   const Result<std::int64_t> number = DecodeInt64(value);
   if (!number.ok()) return number.status();
   if (kind == kNextOffsetKind) {
@@ -214,6 +218,7 @@ void ReplicatedState::Tables::TakeContent(Tables* from) {
   delay_levels = std::move(from->delay_levels);
   dlq = std::move(from->dlq);
   dedup = std::move(from->dedup);
+  settings = std::move(from->settings);
   applied = from->applied;
   flushed_index = from->flushed_index;
   loaded_extras = std::move(from->loaded_extras);
@@ -270,6 +275,9 @@ void ReplicatedState::Tables::CollectDirty(StateBatch* batch) const {
   if (dirty.delay_levels) batch->puts.emplace_back(kDelayLevelsKey, delay_levels);
   for (const DlqQueue& queue : dirty.dlq) {
     PutOrDelete(DlqKey(queue.first, queue.second), Encoded(dlq, queue, EncodeDlq), batch);
+  }
+  for (const std::string& name : dirty.settings) {
+    batch->puts.emplace_back(SettingKey(name), settings.at(name));
   }
   for (const auto& [topic, key] : dirty.keys) {
     const auto found = dedup.find(topic);

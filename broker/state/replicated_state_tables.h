@@ -37,6 +37,7 @@ struct ReplicatedState::Tables {
     std::set<DlqQueue> dlq;
     std::vector<std::pair<std::string, std::string>> keys;  // topic, key; one may stand here twice
     bool delay_levels = false;
+    std::set<std::string> settings;
   };
 
   // Keys of recent messages of one topic.
@@ -57,6 +58,7 @@ struct ReplicatedState::Tables {
   std::deque<std::pair<std::int64_t, SendBackId>> send_back_order;  // by log time
   std::string delay_levels;
   std::map<DlqQueue, DlqRecord> dlq;
+  Settings settings;
   std::map<std::string, Dedup, std::less<>> dedup;  // of topics with a rule
   std::size_t dedup_keys_max = 0;
   AppliedRecord applied;
@@ -78,6 +80,7 @@ struct ReplicatedState::Tables {
   void DropTopicData(const Topic& topic);
   void ExpireSendBacks(std::int64_t now_ms);
   void MarkDlq(const DlqMark& mark);
+  void PutSettings(const Settings& put);
   // The topic's rule is what its attributes say now; a changed mode forgets the keys.
   void FollowDedupRule(const Topic& topic);
   void DropDedup(const std::string& topic);

@@ -152,6 +152,7 @@ void FillCommand(const StateCommand& command, pb::StateCommand* out) {
     added->set_offset(mark.offset.value());
     added->set_min_offset(mark.min_offset.value());
   }
+  FillAttributes(command.put_settings, out->mutable_put_settings());
 }
 
 }  // namespace
@@ -159,7 +160,8 @@ void FillCommand(const StateCommand& command, pb::StateCommand* out) {
 bool StateCommand::empty() const {
   return put_topics.empty() && delete_topics.empty() && put_groups.empty() &&
          delete_groups.empty() && offsets.empty() && locks.empty() && delays.empty() &&
-         send_backs.empty() && set_delay_levels.empty() && dlq_marks.empty();
+         send_backs.empty() && set_delay_levels.empty() && dlq_marks.empty() &&
+         put_settings.empty();
 }
 
 std::string EncodeStateCommand(const StateCommand& command) {
@@ -201,6 +203,7 @@ Result<StateCommand> DecodeStateCommand(std::string_view bytes) {
     command.dlq_marks.push_back({GroupName(mark.group()), QueueId{mark.queue_id()},
                                  QueueOffset{mark.offset()}, QueueOffset{mark.min_offset()}});
   }
+  command.put_settings = AttributesFrom(in.put_settings());
   return command;
 }
 

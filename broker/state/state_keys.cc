@@ -117,6 +117,10 @@ std::string DedupKey(std::string_view topic, std::string_view message_key) {
   return key;
 }
 
+std::string SettingKey(std::string_view name) {
+  return kSettingKind + std::string(name);
+}
+
 Result<std::uint64_t> ParseFlushKey(std::string_view key) {
   if (key.size() != kFlushPrefix.size() + kDigits) return BadKey("flush");
   std::uint64_t number = 0;

@@ -26,6 +26,7 @@ inline constexpr char kDelayKind = 'D';                        // i64
 inline constexpr char kSendBackKind = 'S';                     // i64, log time of the mark
 inline constexpr char kDlqKind = 'Q';                          // DlqRecord
 inline constexpr char kDedupKind = 'U';                        // DedupRecord
+inline constexpr char kSettingKind = 'C';                      // the value's text
 
 std::string FlushKey(std::uint64_t number);
 std::string TopicKey(const Topic& topic);
@@ -37,6 +38,7 @@ std::string DelayKey(std::int32_t level);
 std::string SendBackKey(const GroupName& group, PhysicalOffset offset);
 std::string DlqKey(const GroupName& group, QueueId queue);
 std::string DedupKey(std::string_view topic, std::string_view key);
+std::string SettingKey(std::string_view name);
 
 // The other way; each takes a whole key of its kind. Errors: kCorruption.
 Result<std::uint64_t> ParseFlushKey(std::string_view key);

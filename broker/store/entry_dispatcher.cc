@@ -48,6 +48,7 @@ Result<EntryDispatcher::Outcome> EntryDispatcher::Apply(const dledger::Entry& en
     const Result<StateCommand> command = DecodeStateCommand(payload.value().command);
     if (!command.ok()) return Damaged(entry, command.status().message());
     outcome.command = state_->Apply(command.value(), context);
+    outcome.settings = command.value().put_settings;
     outcome.topics_changed = !outcome.command.topics_changed.empty() ||
                              !command.value().put_groups.empty() ||
                              !command.value().delete_groups.empty();

@@ -33,6 +33,7 @@ class EntryDispatcher {
   struct Outcome {
     ReplicatedState::CommandResult command;
     bool topics_changed = false;  // topics or groups
+    Settings settings;            // that the entry put
   };
   // Applies the next entry to the state and the queues. Errors: kCorruption (nothing was changed,
   // except that queues may hold units of its first messages).

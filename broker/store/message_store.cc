@@ -109,6 +109,7 @@ bool LogMessageStore::ApplyEntry(const dledger::Entry& entry) {
   dispatched_ = entry.index;
   if (keys_->last() < dispatched_) SetKeysBehind(true);
   flusher_->NoteEntry(entry.size());
+  if (!outcome->settings.empty() && listener_.on_settings) listener_.on_settings(outcome->settings);
   appender_.OnApplied(entry.index, entry.term, outcome.value().command);
   return outcome.value().topics_changed;
 }
@@ -136,6 +137,7 @@ Status LogMessageStore::InstallImage(dledger::StatePieces* pieces, LogIndex appl
   appender_.OnSkipped(applied);
   flusher_->set_queues_behind(queues_behind());
   unwritten_.DropWritten(PhysicalOffset(std::numeric_limits<std::int64_t>::max()));
+  if (listener_.on_settings) listener_.on_settings(state_->settings());
   if (listener_.on_topics_changed) listener_.on_topics_changed();
   return Status::Ok();
 }

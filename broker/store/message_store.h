@@ -53,6 +53,9 @@ class MessageStore {
     std::function<void(const Topic& topic, std::int64_t messages, std::int64_t bytes)> on_put;
     // Apply thread. Topics or groups changed.
     std::function<void()> on_topics_changed;
+    // Apply thread, before whoever asked for it is answered. These settings of the group were put;
+    // all of them when the state was replaced. Must not block.
+    std::function<void(const Settings& put)> on_settings;
     // Log thread. Every change; ready = may serve as leader.
     std::function<void(const dledger::LeaderInfo&)> on_leader_change;
   };

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <filesystem>
+#include <regex>
 
 #include "tests/e2e/cluster_fixture.h"
 #include "tests/e2e/run_admin.h"
@@ -46,8 +47,12 @@ class RetentionE2e : public ClusterTest {
     EXPECT_TRUE(sent.ok()) << sent.status();
     return sent.ok() ? sent->queue_offset : -1;
   }
-  // Until the leader has forgotten the three messages of Old.
+  // Until the leader has forgotten the three messages of Old, and the entry that sets a limit.
   void ForgetOld() {
+    const AdminRun told = RunAdmin(
+        cluster_->namesrv_address(),
+        {"updateBrokerConfig", "-c", "RaftCluster", "-k", "maxMessageSize", "-v", "100000"});
+    ASSERT_EQ(told.exit_code, 0) << told.out;
     const client::MessageQueue old = OnlyQueue("Old");
     const bool forgotten = Eventually(
         [&] {
@@ -81,7 +86,8 @@ class RetentionE2e : public ClusterTest {
         seconds(60));
     ASSERT_TRUE(moved) << run.out;
   }
-  // Offsets, queue ends and topics came over: with this peer as the leader nothing is forgotten.
+  // Offsets, queue ends, topics and settings came over: with this peer as the leader nothing is
+  // forgotten.
   void ExpectStateOf(std::size_t peer) {
     MakeLeader(peer);
     if (HasFatalFailure()) return;
@@ -89,6 +95,11 @@ class RetentionE2e : public ClusterTest {
     const Result<std::int64_t> committed = reader_->FetchOffset(OnlyQueue("Old"));
     ASSERT_TRUE(committed.ok()) << committed.status();
     EXPECT_EQ(*committed, 2);
+    const AdminRun config =
+        RunAdmin(cluster_->namesrv_address(),
+                 {"getBrokerConfig", "-b", cluster_->brokers()[peer].client_address});
+    EXPECT_TRUE(std::regex_search(config.out, std::regex("maxMessageSize +: 100000\n")))
+        << config.out;
   }
 
   std::unique_ptr<client::Producer> producer_;

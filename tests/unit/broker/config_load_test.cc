@@ -382,6 +382,16 @@ TEST(MetricsKeys, WhatCannotBeServedIsRefused) {
   EXPECT_THAT(LoadText("metricsPromExporterPort=10911\n").faults, IsEmpty());
 }
 
+// What changes while the broker runs changes in the whole group; name servers are one machine's.
+TEST(KeysOfTheGroup, AreInForceAtOnceAndTheyAloneAre) {
+  const auto& table = BrokerConfigTable();
+  for (const auto& [key, value] : table.Values(BrokerConfig{})) {
+    const KeyOptions* const options = table.FindOptions(key);
+    ASSERT_NE(options, nullptr) << key;
+    EXPECT_EQ(options->dynamic, options->group || key == "namesrvAddr") << key;
+  }
+}
+
 // docs/configuration.md is the table, printed.
 TEST(ConfigurationPage, IsTheTable) {
   const auto page = std::filesystem::path(TRIAD_TEST_DATA) / "../../docs/configuration.md";

@@ -74,6 +74,7 @@ class MessageStoreTest : public testing::Test {
                 },
             .on_put = {},
             .on_topics_changed = [this] { signal_.Update([&] { ++topics_changed_; }); },
+            .on_settings = {},
             .on_leader_change =
                 [this](const dledger::LeaderInfo& info) {
                   signal_.Update([&] { ready_ = info.ready; });

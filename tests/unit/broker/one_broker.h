@@ -39,6 +39,7 @@ class OneBroker {
 
   explicit OneBroker(BrokerConfig config = DefaultConfig(), std::int64_t memory_bytes = 1LL << 34)
       : config_(std::move(config)),
+        peer_(nullptr, [this](const Settings& put) { dynamic_config_.Follow(put); }),
         client_(remoting::CreateClient({}, {})),
         gate_({.self = PeerId("n0")}, SystemClock(), timers_, *client_),
         reads_(peer_.store().node()),
@@ -59,7 +60,11 @@ class OneBroker {
         group_processor_(context_),
         dynamic_config_(&config_, PosixFileSystem(),
                         {[this] { ++registrations_; },
-                         [this](const std::string& list) { name_servers_ = list; }}),
+                         [this](const std::string& list) { name_servers_ = list; },
+                         [this](const BrokerConfig& c) {
+                           retentions_.push_back(std::to_string(c.file_reserved_hours) + " h at " +
+                                                 c.delete_when);
+                         }}),
         info_processor_(context_, dynamic_config_, info_),
         lock_processor_(context_),
         offset_copy_processor_(context_),
@@ -127,6 +132,7 @@ class OneBroker {
   const Dispatcher& dispatcher() const { return dispatcher_; }
   int registrations() const { return registrations_; }
   const std::string& name_servers() const { return name_servers_; }
+  const std::vector<std::string>& retentions() const { return retentions_; }
 
  private:
   BrokerConfig config_;
@@ -151,6 +157,7 @@ class OneBroker {
   GroupProcessor group_processor_;
   int registrations_ = 0;
   std::string name_servers_;
+  std::vector<std::string> retentions_;
   DynamicConfig dynamic_config_;
   InfoProcessor info_processor_;
   LockProcessor lock_processor_;

@@ -47,10 +47,11 @@ class Outcome {
 class OnePeerStore {
  public:
   OnePeerStore() : OnePeerStore(nullptr) {}
-  // `on_leader` also gets every leader change.
+  // `on_leader` also gets every leader change, `on_settings` what is put.
   explicit OnePeerStore(std::function<void(const dledger::LeaderInfo&)> on_leader,
+                        std::function<void(const Settings&)> on_settings = nullptr,
                         const Clock& clock = SystemClock())
-      : on_leader_(std::move(on_leader)), clock_(clock) {
+      : on_leader_(std::move(on_leader)), on_settings_(std::move(on_settings)), clock_(clock) {
     Open();
   }
   ~OnePeerStore() { store_->Stop(); }
@@ -102,6 +103,7 @@ class OnePeerStore {
       if (on_leader_) on_leader_(info);
       if (info.ready) std::call_once(*once, [&] { ready->set_value(); });
     };
+    listener.on_settings = on_settings_;
     auto opened = MessageStore::Open(PosixFileSystem(), clock_, options, listener);
     CHECK(opened.ok()) << opened.status();
     store_ = std::move(opened.value());
@@ -111,6 +113,7 @@ class OnePeerStore {
   }
 
   const std::function<void(const dledger::LeaderInfo&)> on_leader_;
+  const std::function<void(const Settings&)> on_settings_;
   const Clock& clock_;
   StoreTempDir dir_;
   std::unique_ptr<MessageStore> store_;

@@ -1,10 +1,8 @@
-// What only a client can answer (307, 309, 223), figures (303, 315, 317, 321, 907), pending resets
-// and changes of the configuration, as tools see them (admin.md §2.6, §2.7, §2.10, §6).
+// What only a client can answer (307, 309, 223), figures (303, 315, 317, 321, 907) and pending
+// resets, as tools see them (admin.md §2.6, §2.7, §2.10, §6).
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <fstream>
 
 #include "remoting/bodies.h"
 #include "remoting/codes.h"
@@ -301,110 +299,6 @@ TEST_F(RelayTest, ReplicationStatusSaysWhoLeads) {
   EXPECT_TRUE((*json)["master"].AsBool());
   EXPECT_GT((*json)["masterCommitLogMaxOffset"].AsInt64(), 0);
   EXPECT_TRUE((*json)["haConnectionInfo"].is_array());
-}
-
-// ---- configuration -----------------------------------------------------------------------------
-
-class DynamicConfigTest : public testing::Test {
- protected:
-  DynamicConfigTest() : broker_(Config()) {}
-  BrokerConfig Config() {
-    std::ofstream(file()) << kText;
-    BrokerConfigSource source;
-    source.file = file();
-    source.text = kText;
-    auto loaded = LoadBrokerConfig(source);
-    CHECK(loaded.faults.empty()) << loaded.faults[0];
-    return loaded.config;
-  }
-  std::string file() const { return dir_.path() + "/broker.conf"; }
-  std::string Text() const { return ReadFile(PosixFileSystem(), file()).value(); }
-  Command Update(const std::string& body) {
-    return broker_.Ask(remoting::kUpdateBrokerConfig, {}, body);
-  }
-  std::string Get() { return broker_.Ask(remoting::kGetBrokerConfig, {}).body; }
-
-  static constexpr char kText[] =
-      "# a comment\nbrokerName=b0\n\nbrokerIP1 = 127.0.0.1\n# the flush\n"
-      "flushDiskType = ASYNC_FLUSH\noffsetCommitIntervalMs=10\n";
-  StoreTempDir dir_;
-  OneBroker broker_;
-};
-
-TEST_F(DynamicConfigTest, CFG_9_AnUpdateEditsItsLineAndNothingElse) {
-  const Command answer = Update("flushDiskType=SYNC_FLUSH\n");
-  ASSERT_EQ(answer.code, 0) << answer.remark;
-  EXPECT_THAT(answer.remark, HasSubstr("in force at the next start: flushDiskType"));
-  std::string expected = kText;
-  expected.replace(expected.find("flushDiskType = ASYNC_FLUSH"), 27, "flushDiskType=SYNC_FLUSH");
-  EXPECT_EQ(Text(), expected);
-  EXPECT_THAT(Get(), HasSubstr("flushDiskType=ASYNC_FLUSH\n")) << "what is in force";
-  ASSERT_EQ(Update("traceOn=false\n").code, 0);
-  EXPECT_EQ(Text(), expected + "traceOn=false\n") << "a new key is one line more";
-  EXPECT_EQ(std::filesystem::directory_iterator(dir_.path())->path().filename(), "broker.conf");
-}
-
-TEST_F(DynamicConfigTest, WhatMakesThisPeerThisPeerIsFixedInEverySpelling) {
-  for (const char* key : {"dLegerPeers", "dLedgerPeers", "dLegerSelfId", "dLedgerSelfId",
-                          "dLegerGroup", "dLedgerGroupName", "storePathRootDir"}) {
-    const Command answer = Update(std::string(key) + "=n7\n");
-    EXPECT_EQ(answer.code, remoting::kNoPermission) << key;
-    EXPECT_THAT(answer.remark, HasSubstr(key));
-  }
-  EXPECT_EQ(Text(), kText);
-}
-
-TEST_F(DynamicConfigTest, LiveKeysAreInForceAtOnce) {
-  EXPECT_EQ(broker_.registrations(), 0);
-  const Command answer = Update("brokerPermission=4\nautoCreateTopicEnable=false\n");
-  EXPECT_EQ(answer.remark, "in force: autoCreateTopicEnable, brokerPermission");
-  EXPECT_EQ(broker_.context().config.broker_permission, 4);
-  EXPECT_FALSE(broker_.context().config.auto_create_topic);
-  EXPECT_THAT(Get(), HasSubstr("brokerPermission=4\n"));
-  EXPECT_EQ(broker_.registrations(), 1) << "name servers are told of a permission";
-  const auto version = [&] {
-    return remoting::Json::Parse(*broker_.Ask(remoting::kGetBrokerConfig, {}).ext.Find("version"))
-        .value()["counter"]
-        .AsInt64();
-  };
-  EXPECT_EQ(version(), 1);
-}
-
-TEST_F(DynamicConfigTest, NS_4_AnotherListOfNameServersIsTakenAtOnce) {
-  const Command answer = Update("namesrvAddr=127.0.0.1:1;127.0.0.1:2\n");
-  EXPECT_EQ(answer.remark, "in force: namesrvAddr");
-  EXPECT_EQ(broker_.name_servers(), "127.0.0.1:1;127.0.0.1:2");
-  EXPECT_THAT(Get(), HasSubstr("namesrvAddr=127.0.0.1:1;127.0.0.1:2\n"));
-}
-
-TEST_F(DynamicConfigTest, OfARefusedUpdateNothingHappens) {
-  struct Case {
-    const char* body;
-    std::int32_t code;
-    const char* remark;
-  };
-  for (const Case& c : {
-           Case{"traceOn=false\nbrokerConfigPath=x\n", 16, "Can not update config in black list."},
-           Case{"traceOn=false\ndLegerSelfId=n9\n", 16, "dLegerSelfId"},
-           Case{"traceOn=false\nbrokerPermision=4\n", 29,
-                "unknown key brokerPermision, did you mean brokerPermission?"},
-           Case{"traceOn=false\nbrokerPermission=many\n", 29, "brokerPermission=many"},
-           Case{"traceOn=false\nbrokerPermission=99\n", 29, "0 to 15"},
-           Case{"traceOn=\\u12\n", 1, "string2Properties error"},
-       }) {
-    SCOPED_TRACE(c.body);
-    const Command answer = Update(c.body);
-    EXPECT_EQ(answer.code, c.code);
-    EXPECT_THAT(answer.remark, HasSubstr(c.remark));
-    EXPECT_EQ(Text(), kText);
-    EXPECT_TRUE(broker_.context().config.trace_on);
-  }
-}
-
-TEST_F(DynamicConfigTest, KeysWithoutMeaningHereAreAcceptedAndSaidSo) {
-  const Command answer = Update("transactionTimeOut=6000\n");
-  EXPECT_EQ(answer.code, 0);
-  EXPECT_EQ(answer.remark, "without effect here: transactionTimeOut");
 }
 
 }  // namespace

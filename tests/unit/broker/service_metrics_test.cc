@@ -40,7 +40,7 @@ class MovedClock final : public Clock {
 class MetricsTest : public testing::Test {
  protected:
   MetricsTest()
-      : peer_(nullptr, clock_),
+      : peer_(nullptr, nullptr, clock_),
         reads_(store().node()),
         offsets_({}, clock_, timers_, store().appender(), store().state(), reads_),
         locks_(clock_, store().appender(), store().state(), reads_, offsets_),

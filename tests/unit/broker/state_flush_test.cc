@@ -93,6 +93,7 @@ TEST_P(StateFlush, WhatWasFlushedIsThereAfterACrashAndNothingElse) {
   command.delays.emplace_back(2, QueueOffset{8});
   command.send_backs.emplace_back(GroupName("g"), PhysicalOffset{77});
   command.set_delay_levels = "1s";
+  command.put_settings = {{"traceOn", "false"}};
   h_.Apply(command);
   h_.Message(Queue("T", 1), 10);
   EXPECT_TRUE(h_.state().dirty());
@@ -103,6 +104,7 @@ TEST_P(StateFlush, WhatWasFlushedIsThereAfterACrashAndNothingElse) {
   StateCommand later;
   later.offsets.push_back({Key("g", "T", 1), QueueOffset{6}, 0});
   later.delete_topics.emplace_back("U");
+  later.put_settings = {{"traceOn", "true"}, {"brokerPermission", "4"}};
   h_.Apply(later);
   EXPECT_EQ(h_.state().flushed_index(), LogIndex{2});
   ASSERT_TRUE(h_.Reopen().ok());
@@ -123,6 +125,7 @@ TEST_P(StateFlush, WhatWasFlushedIsThereAfterACrashAndNothingElse) {
   EXPECT_EQ(state.DelayProgress(2), QueueOffset{8});
   EXPECT_TRUE(state.SentBack(GroupName("g"), PhysicalOffset{77}));
   EXPECT_EQ(state.delay_levels(), "1s");
+  EXPECT_EQ(state.settings(), (Settings{{"traceOn", "false"}}));
   EXPECT_EQ(state.NextOffset(Queue("T", 1)), QueueOffset{10});
   EXPECT_EQ(state.LoadedExtra("mine"), "12 34");
   EXPECT_FALSE(state.LoadedExtra("other").has_value());

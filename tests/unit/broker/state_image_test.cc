@@ -43,6 +43,7 @@ class StateImageTest : public testing::TestWithParam<OpenStore> {
     command.dlq_marks.push_back(
         {GroupName("g" + mark), QueueId(0), QueueOffset(4), QueueOffset(0)});
     command.set_delay_levels = "1s 2s";
+    command.put_settings["key" + mark] = mark;
     ApplyContext context;
     context.index = LogIndex(index);
     context.term = Term(1);
@@ -79,6 +80,8 @@ class StateImageTest : public testing::TestWithParam<OpenStore> {
     EXPECT_EQ(a.Locks().size(), b.Locks().size());
     EXPECT_EQ(a.next_fence_token(), b.next_fence_token());
     EXPECT_EQ(a.delay_levels(), b.delay_levels());
+    ASSERT_FALSE(a.settings().empty());
+    EXPECT_EQ(a.settings(), b.settings());
     EXPECT_EQ(a.DelayProgress(3), b.DelayProgress(3));
     for (const TopicConfig& topic : a.Topics()) {
       const std::string& name = topic.name.value();

@@ -335,6 +335,16 @@ TEST(ReplicatedDelays, LevelsAreAcceptedOnce) {
   EXPECT_EQ(h.state().delay_levels(), "1s 2s");
 }
 
+TEST(ReplicatedSettings, TheLastOneOfAKeyCounts) {
+  StateHarness h;
+  StateCommand command;
+  command.put_settings = {{"brokerPermission", "4"}, {"traceOn", "false"}};
+  h.Apply(command);
+  command.put_settings = {{"traceOn", "true"}};
+  h.Apply(command);
+  EXPECT_EQ(h.state().settings(), (Settings{{"brokerPermission", "4"}, {"traceOn", "true"}}));
+}
+
 TEST(ReplicatedSendBacks, MarksExpireAfterTenMinutesOfLogTime) {
   StateHarness h;
   StateCommand mark;
