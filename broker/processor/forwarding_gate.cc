@@ -59,6 +59,8 @@ struct ForwardingGate::Shared : std::enable_shared_from_this<Shared> {
     Handler local;
     TimePoint deadline;
     TimePoint came;             // to this peer
+    std::uint64_t id = 0;       // of its first holding; 0: it was never held
+    std::uint64_t held_at = 0;  // of its latest one, in the same count
     bool outcome_open = false;  // a leader has got it and may have done it
     bool is_behind = false;     // in a lane: those in front of it wake the lane
   };
@@ -218,7 +220,9 @@ bool ForwardingGate::Shared::HasRoomFor(const Item& item) const {
 }
 
 ForwardingGate::Shared::Order ForwardingGate::Shared::Insert(const ItemPtr& item, Lane* lane) {
-  const Order order{item->came, next_id++};
+  item->held_at = next_id++;
+  if (item->id == 0) item->id = item->held_at;
+  const Order order{item->came, item->id};
   lane->items.emplace(order, item);
   ++held;
   held_bytes += item->request->command.body.size();
@@ -299,6 +303,7 @@ void ForwardingGate::Shared::OnTimer(const std::string& connection, Order order)
 // Routes what the lane holds, the oldest first, until one has to wait again.
 void ForwardingGate::Shared::Drain(const std::string& connection) {
   std::optional<Order> last;
+  std::uint64_t routed_at = 0;  // what is held from then on has a larger number
   std::unique_lock lock(mutex);
   while (true) {
     const auto lane = lanes.find(connection);
@@ -306,8 +311,8 @@ void ForwardingGate::Shared::Drain(const std::string& connection) {
     auto& items = lane->second.items;
     // One that came back has its own wait now, and the others are behind it.
     const bool is_back = last && !items.empty() && !items.begin()->second->is_behind &&
-                         items.begin()->first.first <= last->first &&
-                         items.begin()->first.second > last->second;
+                         items.begin()->first <= *last &&
+                         items.begin()->second->held_at > routed_at;
     lane->second.draining = !items.empty() && !is_back;
     if (items.empty()) {
       lanes.erase(lane);
@@ -316,7 +321,8 @@ void ForwardingGate::Shared::Drain(const std::string& connection) {
     }
     if (is_back) return;
     const ItemPtr item = std::move(items.begin()->second);
-    last = Order{item->came, next_id++};  // what is held from here on has a larger id
+    last = items.begin()->first;
+    routed_at = next_id++;
     items.erase(items.begin());
     --held;
     held_bytes -= item->request->command.body.size();

@@ -242,6 +242,28 @@ TEST(ForwardingGate, WhatArrivedFirstIsInFrontAlsoWhenItComesToTheGateLater) {
   EXPECT_EQ(n0.order(), (std::vector<std::string>{"first", "second", "third"}));
 }
 
+// As the sends of one read of a connection, which the short way brings back.
+TEST(ForwardingGate, WhatArrivedAtOneMomentWaitsAndStaysInOrderWhileLeadersComeAndGo) {
+  Peer n0("n0");
+  n0.KnowsNobody();
+  const TimePoint moment = SystemClock().MonoNow();
+  std::vector<std::shared_ptr<RecordingConnection>> clients;
+  std::vector<std::string> sent;
+  for (int i = 0; i < 4; ++i) {
+    sent.push_back("m" + std::to_string(i));
+    clients.push_back(n0.AskBodyFrom(moment, sent.back()));
+  }
+  for (int i = 0; i < 3; ++i) {
+    n0.KnowsNobody();
+    const auto timer = n0.HoldTimer();  // behind what that change woke
+    EXPECT_EQ(n0.gate().held(), 4u);
+    timer->set_value();
+  }
+  n0.Leads();
+  for (const auto& client : clients) EXPECT_EQ(client->Next().code, 0);
+  EXPECT_EQ(n0.order(), sent);
+}
+
 TEST(ForwardingGate, ANewLeaderHoldsRequestsUntilItsFirstEntryIsApplied) {
   Peer n0("n0");
   dledger::LeaderInfo elected;
