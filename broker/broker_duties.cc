@@ -75,17 +75,18 @@ void Broker::Parts::TellWhetherItLeads() {
 }
 
 // The first leader of a group makes its system topics; every later one adds what its
-// configuration asks for.
+// configuration asks for. What fails (a full disk) is tried again by Housekeep.
 void Broker::Parts::ProposeSystemState() {
   OpenDeadLetters();
   for (StateCommand& command : DueSystemState(config, store->state())) {
     Proposal proposal;
     proposal.command = std::move(command);
     proposal.deadline = clock.MonoNow() + kSystemStateBudget;
-    proposal.done = [](const AppendOutcome& outcome) {
-      LOG_IF(WARNING, !outcome.status.ok())
-          << "the system topics were not created: " << outcome.status
-          << "; the next leader creates them";
+    proposal.done = [this](const AppendOutcome& outcome) {
+      if (outcome.status.ok()) return;
+      system_state_is_due = true;
+      LOG_EVERY_N(WARNING, 60) << "the system topics were not created: " << outcome.status
+                               << "; whoever leads tries again within seconds";
     };
     store->appender().Submit(std::move(proposal));
   }
@@ -121,6 +122,7 @@ void Broker::Parts::Housekeep() {
     locks->ReleaseExpired(now + kReleaseBudget);
     dedup_watch.Look(store->state().DedupUses());
   }
+  if (leads && system_state_is_due.exchange(false)) ProposeSystemState();
   // Refused: in a second again.
   if (dynamic_config->has_unwritten()) {
     store->node().PostReader(

@@ -142,7 +142,8 @@ struct Broker::Parts {
   std::unique_ptr<MetricsPage> metrics;                  // null: metricsExporterType=DISABLE
   std::unique_ptr<remoting::HttpServer> metrics_server;  // the same
 
-  std::atomic<bool> leads{false};  // this peer serves as the leader
+  std::atomic<bool> leads{false};                // this peer serves as the leader
+  std::atomic<bool> system_state_is_due{false};  // it was asked for in vain
   std::atomic<bool> wired{false};  // every service exists: the store's callbacks may use them
   int housekeepings = 0;
   DedupWatch dedup_watch;
