@@ -2,8 +2,7 @@
 // filling up.
 //
 // Never on the hot path. A full disk is not fatal: `is_full` turns true and the leader builds
-// nothing more until there is space again (rule K). Retention: see retention.h; nothing is ever
-// dropped behind what the application holds durably.
+// nothing more until there is space again (rule K). Retention: see log_cleaner.h.
 
 #pragma once
 
@@ -17,18 +16,14 @@
 
 #include "common/clock.h"
 #include "dledger/log/log_store.h"
-#include "dledger/retention.h"
+#include "dledger/log_cleaner.h"
 
 namespace triad::dledger {
 
 class BackgroundThread {
  public:
-  // What retention needs to know of the rest of the node.
-  struct Facts {
-    LogIndex durable;  // entries in front of it and itself may go; 0: none
-    std::int64_t log_time_ms = 0;
-    std::optional<LogIndex> wanted;  // from here on a peer that catches up still needs them
-  };
+  using Facts = LogCleaner::Facts;
+
   // `log` and `clock` outlive it. `facts` is called on the thread, and `on_dropped` when the log
   // begins at another entry.
   BackgroundThread(LogStore& log, const Clock& clock, std::uint64_t prepare_bytes,
@@ -51,16 +46,11 @@ class BackgroundThread {
   void PrepareIfNeeded();
   void WriteCheckpoint();
   void Clean();
-  // Drops the oldest segment if it may go.
-  bool CleanOne(const Facts& facts);
-  static bool Postpone(const Status& why);  // false
 
   LogStore& log_;
-  const Clock& clock_;
   const std::uint64_t prepare_bytes_;
-  Retention retention_;
+  LogCleaner cleaner_;
   const std::function<Facts()> facts_;
-  const std::function<void(LogIndex first)> on_dropped_;
   std::thread thread_;
   std::atomic<bool> is_full_;
 

@@ -15,7 +15,6 @@ constexpr std::chrono::milliseconds kTick{kTickMs};
 // After a pause of the process only these are made up for: it must hear what waits in its sockets
 // before it believes that the leader is gone.
 constexpr std::int64_t kCatchUpTicksMax = 3;
-constexpr std::chrono::seconds kHeardLately{5};
 
 Status Stopped() {
   return Status::Unavailable("this peer is stopping");
@@ -151,19 +150,6 @@ void NodeShell::RefreshStatus() {
   status_snapshot_ = std::move(status);
 }
 
-// Background thread. The first entry that a peer at the other end of a connection lacks, as a
-// leader knows it. One that needs a state too will get the log with it, all that is kept.
-std::optional<LogIndex> NodeShell::WantedByPeers() {
-  std::lock_guard hold(snapshot_mutex_);
-  std::optional<LogIndex> wanted;
-  if (status_snapshot_.leader.role != Role::kLeader) return wanted;
-  for (const NodeStatus::Peer& peer : status_snapshot_.peers) {
-    const bool is_there = peer.connected && peer.heard_ago && *peer.heard_ago < kHeardLately;
-    if (is_there) wanted = std::min(wanted.value_or(peer.match + 1), peer.match + 1);
-  }
-  return wanted;
-}
-
 // Background thread.
 BackgroundThread::Facts NodeShell::FactsForRetention(const Application& application) {
   BackgroundThread::Facts facts;
@@ -173,7 +159,8 @@ BackgroundThread::Facts NodeShell::FactsForRetention(const Application& applicat
   // A state that was received whole may be ahead of the log.
   facts.durable =
       std::min({application.DurableIndex(), apply_.applied(), LogIndex(settled_.load())});
-  facts.wanted = WantedByPeers();
+  std::lock_guard hold(snapshot_mutex_);
+  facts.wanted = WantedByPeers(status_snapshot_);
   return facts;
 }
 

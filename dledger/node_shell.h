@@ -118,7 +118,6 @@ class NodeShell final : public Node, private Hands, private PeerEvents {
   void OnAppliedMoved();  // apply thread
   SnapshotDesk::Links LinksOfDesk();
   BackgroundThread::Facts FactsForRetention(const Application& application);
-  std::optional<LogIndex> WantedByPeers();
   template <typename Leave>
   bool LeaveInInbox(Leave leave);
   void EmptyInbox();

@@ -5,6 +5,7 @@
 #include "broker/store/appender_parts.h"
 #include "common/buggify.h"
 #include "common/byte_order.h"
+#include "common/mutant.h"
 
 namespace triad::broker {
 namespace {
@@ -151,7 +152,7 @@ void Appender::Shared::ForgetDeletions(TimePoint now) {
 void Appender::Shared::JoinDuplicates(const dledger::BuildContext& context,
                                       std::vector<Pending>* picked, std::vector<Answer>* answers) {
   const auto keyed = [](const Pending& pending) { return !pending.dedup.keys.empty(); };
-  if (std::none_of(picked->begin(), picked->end(), keyed)) return;
+  if (std::none_of(picked->begin(), picked->end(), keyed) || TRIAD_MUTANT(33)) return;
   keys.DropApplied(LogIndex{applied.load(std::memory_order_acquire)});
   std::erase_if(*picked, [&](Pending& pending) {
     if (!keyed(pending)) return false;
@@ -252,7 +253,7 @@ std::vector<AppendedMessage> Appender::Shared::PlaceKeyed(const dledger::BuildCo
     const RecordBatch::Slot& slot = pending.slots[i];
     const std::string& key = pending.dedup.keys[i];
     const std::size_t record = std::exchange(record_at, record_at + slot.bytes);
-    if (!key.empty()) {
+    if (!key.empty() && !TRIAD_MUTANT(33)) {
       if (const auto first = keys.Find(topic, key, context.store_time_ms)) {
         messages.push_back(FirstOf(first->record));
         continue;

@@ -67,6 +67,7 @@ void FileDisk::Apply(const DiskOp& op) {
     case DiskOp::Kind::kWrite:
     case DiskOp::Kind::kTruncate:
       ApplyBytes(op, &inodes_[op.inode].visible);
+      Mend(op);
       pending_.push_back(op);
       break;
     case DiskOp::Kind::kLink:
@@ -141,6 +142,11 @@ void FileDisk::KeepDurably(const DiskOp& op) {
     ApplyName(op, &durable_names_);
   } else {
     ApplyBytes(op, &inodes_[op.inode].durable);
+    if (!spoiled_.empty()) Unspoil(op);
+    if (op.meant) {
+      Spoil(op.inode, op.offset, op.bytes.size());
+      Spoil(op.inode, *op.meant, op.bytes.size());
+    }
   }
 }
 
@@ -261,19 +267,6 @@ void FileDisk::CrashTearing(std::size_t torn, std::size_t sectors) {
 void FileDisk::CrashKeepingFirst(std::size_t count) {
   for (std::size_t i = 0; i < std::min(count, pending_.size()); ++i) KeepDurably(pending_[i]);
   Settle();
-}
-
-void FileDisk::LoseInSync(std::uint64_t inode, Random* random) {
-  for (const DiskOp& op : pending_) {
-    if (!IsName(op) && op.inode == inode && random->OneIn(2)) KeepDurably(op);
-  }
-  std::erase_if(pending_, [inode](const DiskOp& op) { return !IsName(op) && op.inode == inode; });
-}
-
-void FileDisk::Rot(std::uint64_t inode, std::uint64_t offset, char mask) {
-  for (std::string* bytes : {&inodes_.at(inode).durable, &inodes_.at(inode).visible}) {
-    if (offset < bytes->size()) (*bytes)[offset] = static_cast<char>((*bytes)[offset] ^ mask);
-  }
 }
 
 }  // namespace triad::sim

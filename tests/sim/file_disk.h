@@ -43,6 +43,7 @@ struct DiskOp {
   std::string path{};
   std::string to{};
   std::string bytes{};
+  std::optional<std::uint64_t> meant{};  // where it was meant to go, when that is not `offset`
 };
 
 enum class CrashMode {
@@ -78,6 +79,7 @@ class FileDisk {
   void Crash(CrashMode mode, Random* random);  // names: each kept or lost, except kKeepAll
   void CrashRandomly(Random* random);          // a mode for each file
   std::size_t pending_count() const { return pending_.size(); }
+  bool HasPending(std::uint64_t inode) const;  // writes of that file
   const DiskOp& pending(std::size_t i) const { return pending_[i]; }
   void CrashLosing(std::size_t lost);                        // all but one
   void CrashTearing(std::size_t torn, std::size_t sectors);  // of one write only the first sectors
@@ -85,8 +87,24 @@ class FileDisk {
 
   // ---- faults ----
   // A failed sync: each pending write of the file is kept or lost, and the next sync says OK.
-  void LoseInSync(std::uint64_t inode, Random* random);
-  void Rot(std::uint64_t inode, std::uint64_t offset, char mask);  // durable and visible
+  // `reads_old`: readers see at once what was lost (btrfs), else as late as after a crash (ext4).
+  void LoseInSync(std::uint64_t inode, Random* random, bool reads_old);
+  // A sync that lies: nothing pending of the file becomes durable, and nobody is told.
+  void LieInSync(std::uint64_t inode);
+  // Damage, durable and visible: a bit; a sector that is zeros; one that is a copy of another.
+  void Rot(std::uint64_t inode, std::uint64_t offset, char mask);
+  void ZeroSector(std::uint64_t inode, std::uint64_t sector);
+  void CopySector(std::uint64_t inode, std::uint64_t from, std::uint64_t to);
+  // A latent sector error: it can be neither read nor written in part until all of it is
+  // overwritten or given back.
+  void BreakSector(std::uint64_t inode, std::uint64_t sector);
+  bool has_broken_sectors() const { return !broken_.empty(); }
+  void MendSectors() { broken_.clear(); }
+  bool CanRead(std::uint64_t inode, std::uint64_t offset, std::uint64_t size) const;
+  bool CanWrite(std::uint64_t inode, std::uint64_t offset, std::uint64_t size) const;
+  // Bytes that silent faults took or put elsewhere, until a durable write takes their place.
+  void Spoil(std::uint64_t inode, std::uint64_t offset, std::uint64_t size);
+  bool IsSpoiled(const std::string& path, std::uint64_t offset, std::uint64_t size) const;
 
  private:
   struct Inode {
@@ -94,6 +112,10 @@ class FileDisk {
     std::string visible;
   };
   using Names = std::map<std::string, std::uint64_t>;
+  struct Range {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+  };
 
   static std::string DirOf(const std::string& path);
   static void ApplyName(const DiskOp& op, Names* names);
@@ -105,6 +127,8 @@ class FileDisk {
   void KeepDurably(const DiskOp& op);
   void CrashFile(std::uint64_t inode, CrashMode mode, Random* random);
   void Settle();
+  void Mend(const DiskOp& op);
+  void Unspoil(const DiskOp& op);
 
   std::map<std::uint64_t, Inode> inodes_;
   Names names_;
@@ -112,6 +136,8 @@ class FileDisk {
   std::set<std::string> dirs_;
   std::vector<DiskOp> pending_;  // in order, of all files and directories
   std::uint64_t next_inode_ = 1;
+  std::map<std::uint64_t, std::set<std::uint64_t>> broken_;  // sectors, by inode
+  std::map<std::uint64_t, std::vector<Range>> spoiled_;      // by inode
 };
 
 }  // namespace triad::sim

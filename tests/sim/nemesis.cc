@@ -70,8 +70,9 @@ void World::CutSomething() {
   const int count = options_.nodes();
   const Micros time = nemesis_dice_.Gap(options_.cut_time);
   const int victim = PickVictim();
-  const std::uint64_t shape = nemesis_dice_.Below(6);
+  const std::uint64_t shape = nemesis_dice_.Below(7);
   trace_.Add({.at = now_, .kind = EventKind::kCut, .node = victim, .a = shape});
+  if (shape == 6) return CutRing(victim, time);
   const auto near = [&](int n) { return n == victim || n == (victim + 1) % count; };
   for (int a = 0; a < count; ++a) {
     for (int b = 0; b < count; ++b) {
@@ -99,6 +100,20 @@ void World::CutSomething() {
   }
 }
 
+// Everybody sees a majority, and no two the same one: its neighbours on a ring. Of three, one way.
+void World::CutRing(int first, Micros time) {
+  ++counts_.rings;
+  const int count = options_.nodes();
+  const int reach = (count / 2 + 1) / 2;
+  for (int i = 0; i < count; ++i) {
+    const int a = (first + i) % count;
+    if (count == 3) CutPair(a, (a + 1) % count, false, time);
+    for (int far = reach + 1; count > 3 && far < count - reach; ++far) {
+      CutPair(a, (a + far) % count, false, time);
+    }
+  }
+}
+
 void World::FlapOne() {
   const int a = static_cast<int>(nemesis_dice_.Below(nodes_.size()));
   const int b = static_cast<int>(nemesis_dice_.Below(nodes_.size()));
@@ -107,11 +122,13 @@ void World::FlapOne() {
   CutPair(a, b, both, nemesis_dice_.Gap(options_.flap_every / 2 + 1));
 }
 
+// Half of the time each end still reads what has reached it before it notices.
 void World::NoticeBreak(int a, int b) {
-  network_.Break(a, b);
   for (const auto& [at, from] : {std::pair(a, b), std::pair(b, a)}) {
-    Push(now_ + nemesis_dice_.Between(0, 3000), EventKind::kDisconnected, at,
-         static_cast<std::uint64_t>(from));
+    const Micros notices = now_ + nemesis_dice_.Between(0, 3000);
+    const bool reads_on = nemesis_dice_.OneIn(2) && node(at).up();
+    network_.Break(from, at, reads_on ? notices : 0);
+    Push(notices, EventKind::kDisconnected, at, static_cast<std::uint64_t>(from));
   }
 }
 

@@ -28,11 +28,11 @@ Network::Arrivals Network::Send(int from, int to, Micros now) {
   return arrivals;
 }
 
-void Network::Break(int a, int b) {
-  for (Link* l : {&link(a, b), &link(b, a)}) {
-    ++l->connection;
-    l->last_arrival = 0;
-  }
+void Network::Break(int from, int to, Micros until) {
+  Link& l = link(from, to);
+  ++l.connection;
+  l.last_arrival = 0;
+  l.leftovers_until = until;
 }
 
 void Network::Heal() {

@@ -1,5 +1,5 @@
 // Network: which message arrives when, or not at all. Cuts are silent and one-way; a broken
-// connection loses what is in flight on it.
+// connection loses what is in flight on it, but for what stands in the receiver's buffer already.
 //
 // Thread: the simulator's only one. Bounds: kRemembered old messages for replays.
 
@@ -38,8 +38,13 @@ class Network {
   Arrivals Send(int from, int to, Micros now);
 
   void Cut(int from, int to, Micros until) { link(from, to).cut_until = until; }
-  // Both directions; what is on its way is lost.
-  void Break(int a, int b);
+  // Both directions; what is on its way to `to` and would come by `until` still comes.
+  void Break(int from, int to, Micros until);
+  // Of the connection that broke last.
+  bool IsLeftover(const Flight& flight, Micros now) {
+    const Link& l = link(flight.from, flight.to);
+    return flight.connection + 1 == l.connection && now < l.leftovers_until;
+  }
   std::uint64_t connection(int from, int to) { return link(from, to).connection; }
   void Heal();
 
@@ -58,6 +63,7 @@ class Network {
     Micros cut_until = 0;
     Micros last_arrival = 0;
     std::uint64_t connection = 0;
+    Micros leftovers_until = 0;
   };
   Link& link(int from, int to) { return links_[static_cast<std::size_t>(from * kNodesMax + to)]; }
 

@@ -1,6 +1,8 @@
 // sim_broker: runs schedules of a whole broker group against the oracle.
 //
 //   sim_broker [--schedules N] [--seed S] [--jobs J] [--trace] [--off FAULT,...] [--fault-time US]
+//   sim_broker ... --beyond             the class of runs beyond the fault budget
+//   sim_broker --seed S --until STEP    only so far; prints how things stand there
 //   sim_broker --seed S --minimize      which faults the failure needs
 //   sim_broker --determinism --schedules N | --seeds-file F
 //   sim_broker_mutants --mutant M | --all-mutants [--table F]
@@ -21,6 +23,7 @@
 #include <random>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/buggify.h"
@@ -47,6 +50,8 @@ struct Arguments {
   bool trace = false;
   bool determinism = false;
   bool minimize = false;
+  bool beyond = false;
+  std::uint64_t until = UINT64_MAX;
   std::vector<std::string> off;
   std::optional<Micros> fault_time;
   std::string seeds_file;
@@ -87,6 +92,10 @@ bool Parse(int argc, char** argv, Arguments* out) {
       out->determinism = true;
     } else if (flag == "--minimize") {
       out->minimize = true;
+    } else if (flag == "--beyond") {
+      out->beyond = true;
+    } else if (flag == "--until") {
+      out->until = number();
     } else if (flag == "--off") {
       if (!ParseOff(value(), &out->off)) return false;
     } else if (flag == "--fault-time") {
@@ -113,19 +122,20 @@ std::uint64_t FreshSeed() {
 }
 
 GroupOptions OptionsFor(const Arguments& arguments, std::uint64_t seed) {
-  GroupOptions options = GroupOptionsOf(seed);
+  GroupOptions options = arguments.beyond ? BeyondOptionsOf(seed) : GroupOptionsOf(seed);
   for (const std::string& name : arguments.off) TurnOff(name, &options);
   if (arguments.fault_time) options.fault_time = *arguments.fault_time;
   return options;
 }
 
 // Runs one schedule; prints the failure block when it fails.
-bool RunOne(const GroupOptions& options, bool trace, GroupCounts* counts, std::uint64_t* hash) {
+bool RunOne(const GroupOptions& options, bool trace, GroupCounts* counts, std::uint64_t* hash,
+            std::uint64_t until = UINT64_MAX) {
   BeginBuggify(options.seed);
-  GroupWorld world(options, trace);
+  GroupWorld world(options, trace, until);
   g_world = &world;
   const bool clean = world.Run();
-  if (!clean) std::cout << world.Report() << std::flush;
+  if (!clean || until != UINT64_MAX) std::cout << world.Report() << std::flush;
   g_world = nullptr;
   counts->Add(world.counts());
   *hash = world.trace_hash();
@@ -137,48 +147,91 @@ std::uint64_t RunMany(const Arguments& arguments, std::uint64_t base, std::uint6
                       GroupCounts* counts) {
   for (std::uint64_t i = 0; i < schedules; ++i) {
     std::uint64_t hash = 0;
-    if (!RunOne(OptionsFor(arguments, base + i), arguments.trace, counts, &hash)) return i + 1;
+    const GroupOptions options = OptionsFor(arguments, base + i);
+    if (!RunOne(options, arguments.trace, counts, &hash, arguments.until)) return i + 1;
   }
   return 0;
 }
 
-int RunShare(const Arguments& arguments, std::uint64_t base, std::uint64_t schedules) {
+// What a process did, and tells the one that started it.
+struct Share {
   GroupCounts counts;
-  const auto start = std::chrono::steady_clock::now();
-  const std::uint64_t failed = RunMany(arguments, base, schedules, &counts);
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  std::ostringstream line;
-  line << "schedules=" << (failed == 0 ? schedules : failed) << " steps=" << counts.steps
-       << " seconds=" << took.count() << " steps_per_second="
-       << static_cast<std::uint64_t>(static_cast<double>(counts.steps) /
-                                     std::max(took.count(), 1e-9))
-       << "\n  " << ToString(counts) << "\n";
-  if (failed != 0) line << "FAILED in schedule " << failed << "\n";
-  std::cout << line.str() << std::flush;
-  return failed == 0 ? 0 : 1;
+  std::uint64_t schedules = 0;
+  bool clean = false;
+};
+
+Share RunShare(const Arguments& arguments, std::uint64_t base, std::uint64_t schedules) {
+  Share share;
+  const std::uint64_t failed = RunMany(arguments, base, schedules, &share.counts);
+  share.schedules = failed == 0 ? schedules : failed;
+  share.clean = failed == 0;
+  if (failed != 0) std::cout << "FAILED in schedule " << failed << "\n";
+  return share;
 }
 
-// The schedules, shared out to processes.
-int RunJobs(const Arguments& arguments, std::uint64_t base) {
+// The schedules of `begin` on, in a process of their own. Returns where its Share will come from.
+int StartShare(const Arguments& arguments, std::uint64_t base, std::uint64_t schedules,
+               pid_t* child) {
+  std::array<int, 2> ends{};
+  PCHECK(pipe(ends.data()) == 0);
+  std::cout << std::flush;
+  *child = fork();
+  PCHECK(*child >= 0);
+  if (*child == 0) {
+    const Share share = RunShare(arguments, base, schedules);
+    std::cout << std::flush;
+    PCHECK(write(ends[1], &share, sizeof share) == static_cast<ssize_t>(sizeof share));
+    _exit(0);
+  }
+  close(ends[1]);
+  return ends[0];
+}
+
+Share RunShares(const Arguments& arguments, std::uint64_t base) {
   if (arguments.jobs == 1) return RunShare(arguments, base, arguments.schedules);
-  std::vector<pid_t> children;
+  std::vector<std::pair<int, pid_t>> children;
   std::uint64_t begin = 0;
   for (std::uint64_t job = 0; job < arguments.jobs; ++job) {
     const std::uint64_t end = arguments.schedules * (job + 1) / arguments.jobs;
-    std::cout << std::flush;
-    const pid_t child = fork();
-    PCHECK(child >= 0);
-    if (child == 0) _exit(RunShare(arguments, base + begin, end - begin));
-    children.push_back(child);
+    pid_t child = 0;
+    const int from = StartShare(arguments, base + begin, end - begin, &child);
+    children.emplace_back(from, child);
     begin = end;
   }
-  bool clean = true;
-  for (const pid_t child : children) {
+  Share all{.counts = {}, .schedules = 0, .clean = true};
+  for (const auto& [from, child] : children) {
+    Share share;
+    // A process that ended on a CHECK tells nothing.
+    const bool is_whole = read(from, &share, sizeof share) == static_cast<ssize_t>(sizeof share);
+    close(from);
     int status = 0;
     PCHECK(waitpid(child, &status, 0) == child);
-    clean = clean && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    all.clean = all.clean && is_whole && share.clean;
+    if (!is_whole) continue;
+    all.counts.Add(share.counts);
+    all.schedules += share.schedules;
   }
-  return clean ? 0 : 1;
+  return all;
+}
+
+// Few schedules prove nothing about what is too few, nor do those with faults turned off.
+int RunJobs(const Arguments& arguments, std::uint64_t base) {
+  const std::uint64_t floors_from = arguments.beyond ? 200 : 1000;
+  const auto start = std::chrono::steady_clock::now();
+  const Share all = RunShares(arguments, base);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  std::cout << "schedules=" << all.schedules << " steps=" << all.counts.steps
+            << " seconds=" << took.count() << " steps_per_second="
+            << static_cast<std::uint64_t>(static_cast<double>(all.counts.steps) /
+                                          std::max(took.count(), 1e-9))
+            << "\n  " << ToString(all.counts) << "\n";
+  if (!all.clean) return 1;
+  if (all.schedules < floors_from || !arguments.off.empty() || arguments.until != UINT64_MAX) {
+    return 0;
+  }
+  const std::string too_few = TooFew(all.counts, all.schedules, arguments.beyond);
+  std::cout << too_few;
+  return too_few.empty() ? 0 : 1;
 }
 
 bool RunsClean(const GroupOptions& options) {
@@ -199,7 +252,7 @@ int RunMinimize(const Arguments& arguments, std::uint64_t base) {
 
 #ifdef TRIAD_MUTANTS
 
-constexpr std::array<std::pair<int, const char*>, 12> kMutants = {{
+constexpr std::array<std::pair<int, const char*>, 13> kMutants = {{
     {15, "a failed sync is taken for done"},
     {16, "directory not synced after a segment was made"},
     {17, "corrupted middle record cut as a torn tail"},
@@ -212,19 +265,24 @@ constexpr std::array<std::pair<int, const char*>, 12> kMutants = {{
     {25, "a maximum offset beyond the commit is served"},
     {26, "payload checksum skipped"},
     {32, "the state is flushed without a sync"},
+    {33, "a topic that stores nothing twice does"},
 }};
 
 int RunMutants(const Arguments& arguments, std::uint64_t base) {
   std::string rows;
   GroupCounts counts;
-  const int missed = HuntMutants(
-      {.program = "sim_broker",
-       .mutants = kMutants,
-       .only = arguments.mutant,
-       .base = base,
-       .schedules = arguments.schedules,
-       .runs_clean = [&counts](auto seed) { return RunMany({}, seed, 1, &counts) == 0; }},
-      &rows);
+  const int missed = HuntMutants({.program = "sim_broker",
+                                  .mutants = kMutants,
+                                  .only = arguments.mutant,
+                                  .base = base,
+                                  .schedules = arguments.schedules,
+                                  .runs_clean =
+                                      [&](auto seed) {
+                                        Arguments one;
+                                        one.beyond = arguments.beyond;
+                                        return RunMany(one, seed, 1, &counts) == 0;
+                                      }},
+                                 &rows);
   if (!arguments.table.empty()) {
     std::ofstream(arguments.table, std::ios::app)
         << "\nThe same by `sim_broker` (base seed " << base
@@ -259,7 +317,7 @@ int Main(int argc, char** argv) {
   if (arguments.minimize) return RunMinimize(arguments, base);
   GroupCounts counts;
   const RunSeed run = [&](std::uint64_t seed, std::uint64_t* hash) {
-    return RunOne(GroupOptionsOf(seed), arguments.trace, &counts, hash);
+    return RunOne(OptionsFor(arguments, seed), arguments.trace, &counts, hash);
   };
   if (arguments.determinism) return RunSeedsTwice(base, arguments.schedules, run);
   if (!arguments.seeds_file.empty()) return RunSeedsFile(arguments.seeds_file, run);

@@ -1,13 +1,11 @@
 #include "tests/sim/sim_file_system.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 namespace triad::sim {
 namespace {
 
-constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 constexpr char kBootIdPath[] = "/proc/sys/kernel/random/boot_id";
 
 std::string Parent(const std::string& path) {
@@ -39,10 +37,15 @@ class SimFile final : public File {
     const std::uint64_t size = fs_.disk_.Bytes(inode_).size();
     const std::uint64_t end = offset + bytes.size();
     if (end > size && fs_.disk_.TotalBytes() + (end - size) > fs_.capacity_) {
-      return Status::NoSpace("write " + path_ + ": ENOSPC");
+      return fs_.NoSpace("write " + path_);
+    }
+    if (!fs_.disk_.CanWrite(inode_, offset, bytes.size())) {
+      ++fs_.met_.bad_sectors;
+      return Status::IoError("write " + path_ + ": EIO, a bad sector");
     }
     DiskOp op{.kind = DiskOp::Kind::kWrite, .inode = inode_, .offset = offset};
     if (fs_.short_writes_ && bytes.size() > 1) {
+      ++fs_.met_.short_writes;
       const std::size_t split = 1 + fs_.random_.Below(bytes.size() - 1);
       DiskOp front = op;
       front.bytes = bytes.substr(0, split);
@@ -51,6 +54,7 @@ class SimFile final : public File {
       bytes.erase(0, split);
     }
     op.bytes = std::move(bytes);
+    if (fs_.Misdirect(path_, &op)) ++fs_.met_.misdirected;
     return fs_.Change(std::move(op));
   }
 
@@ -61,6 +65,10 @@ class SimFile final : public File {
       return Status::IoError("read " + path_ + ": EIO");
     const std::string& bytes = fs_.disk_.Bytes(inode_);
     if (offset >= bytes.size()) return std::size_t{0};
+    if (!fs_.disk_.CanRead(inode_, offset, std::min(buffer.size(), bytes.size() - offset))) {
+      ++fs_.met_.bad_sectors;
+      return Status::IoError("read " + path_ + ": EIO, a bad sector");
+    }
     return bytes.copy(buffer.data(), buffer.size(), offset);
   }
 
@@ -68,8 +76,14 @@ class SimFile final : public File {
     const std::lock_guard hold(fs_.mutex_);
     TRIAD_RETURN_IF_ERROR(fs_.Alive(life_));
     if (fs_.TakeFault(SimFault::kSync, path_) || fs_.TakeNth()) {
-      fs_.disk_.LoseInSync(inode_, &fs_.random_);
+      fs_.disk_.LoseInSync(inode_, &fs_.random_, fs_.reads_old_);
       return Status::IoError("sync " + path_ + ": EIO");
+    }
+    if (fs_.IsArmed(SimFault::kLie) && fs_.disk_.HasPending(inode_) &&
+        fs_.TakeFault(SimFault::kLie, path_)) {
+      ++fs_.met_.lies;
+      fs_.disk_.LieInSync(inode_);
+      return {};
     }
     return fs_.Change(DiskOp{.kind = DiskOp::Kind::kSync, .inode = inode_});
   }
@@ -115,7 +129,8 @@ SimFileSystem::SimFileSystem(std::uint64_t seed, FileDisk disk)
       disk_(std::move(disk)),
       stop_after_(kNever),
       fail_after_(kNever),
-      capacity_(kNever) {}
+      capacity_(kNever),
+      total_bytes_(kNever) {}
 
 Status SimFileSystem::Alive(std::uint64_t life) const {
   if (life != life_) return Status::IoError("this handle belongs to a process that is gone");
@@ -136,24 +151,6 @@ Status SimFileSystem::Enter(const char* what, const std::string& path) {
   return TakeNth() ? Status::IoError(what + path + ": EIO") : Status::Ok();
 }
 
-bool SimFileSystem::TakeNth() {
-  if (fail_after_ == kNever) return false;
-  if (fail_after_-- > 0) return false;
-  fail_after_ = kNever;
-  has_failed_ = true;
-  return true;
-}
-
-bool SimFileSystem::TakeFault(SimFault fault, const std::string& path) {
-  std::vector<std::string>& parts = faults_[fault];
-  const auto it = std::find_if(parts.begin(), parts.end(), [&path](const std::string& part) {
-    return path.find(part) != std::string::npos;
-  });
-  if (it == parts.end()) return false;
-  parts.erase(it);
-  return true;
-}
-
 Result<std::unique_ptr<File>> SimFileSystem::Open(const std::string& path, OpenFlags flags) {
   const std::lock_guard hold(mutex_);
   TRIAD_RETURN_IF_ERROR(Enter("open ", path));
@@ -162,7 +159,7 @@ Result<std::unique_ptr<File>> SimFileSystem::Open(const std::string& path, OpenF
   if (inode && flags.create && flags.exclusive) return Status::AlreadyExists("open " + path);
   if (!inode) {
     if (!flags.create || !disk_.IsDir(Parent(path))) return Status::NotFound("open " + path);
-    if (disk_.TotalBytes() >= capacity_) return Status::NoSpace("open " + path + ": ENOSPC");
+    if (names_full_ || disk_.TotalBytes() >= capacity_) return NoSpace("open " + path);
     inode = disk_.next_inode();
     TRIAD_RETURN_IF_ERROR(
         Change(DiskOp{.kind = DiskOp::Kind::kLink, .inode = *inode, .path = path}));
@@ -178,6 +175,7 @@ Status SimFileSystem::Rename(const std::string& from, const std::string& to) {
   const std::optional<std::uint64_t> inode = disk_.Lookup(from);
   const bool is_dir = !inode && disk_.IsDir(from);
   if ((!inode && !is_dir) || !disk_.IsDir(Parent(to))) return Status::NotFound("rename " + from);
+  if (names_full_) return NoSpace("rename " + from);
   if (is_dir) {
     return Change(DiskOp{.kind = DiskOp::Kind::kRenameDir, .path = from, .to = to});
   }
@@ -204,6 +202,7 @@ Status SimFileSystem::CreateDirs(const std::string& path) {
     const std::string dir = path.substr(0, end);
     if (disk_.Lookup(dir)) return Status::IoError("create directory " + dir + ": is a file");
     if (!disk_.IsDir(dir)) {
+      if (names_full_) return NoSpace("create directory " + dir);
       TRIAD_RETURN_IF_ERROR(Change(DiskOp{.kind = DiskOp::Kind::kMakeDir, .path = dir}));
     }
     if (end != std::string::npos) ++end;
@@ -233,8 +232,9 @@ Result<std::vector<DirEntry>> SimFileSystem::List(const std::string& path) {
 
 Result<Space> SimFileSystem::GetSpace(const std::string& /*path*/) {
   const std::lock_guard hold(mutex_);
+  const std::uint64_t total = std::min(capacity_, total_bytes_);
   const std::uint64_t used = disk_.TotalBytes();
-  return Space{.total_bytes = capacity_, .available_bytes = capacity_ - std::min(used, capacity_)};
+  return Space{.total_bytes = total, .available_bytes = total - std::min(used, total)};
 }
 
 bool SimFileSystem::Exists(const std::string& path) {
@@ -277,45 +277,6 @@ bool SimFileSystem::stopped() const {
   return changes_ >= stop_after_;
 }
 
-void SimFileSystem::FailNext(SimFault fault, std::string part) {
-  const std::lock_guard hold(mutex_);
-  faults_[fault].push_back(std::move(part));
-}
-
-void SimFileSystem::ClearFaults() {
-  const std::lock_guard hold(mutex_);
-  faults_.clear();
-  fail_after_ = kNever;
-}
-
-void SimFileSystem::FailAfter(std::uint64_t count) {
-  const std::lock_guard hold(mutex_);
-  fail_after_ = count;
-  has_failed_ = false;
-}
-
-bool SimFileSystem::has_failed() const {
-  const std::lock_guard hold(mutex_);
-  return has_failed_;
-}
-
-void SimFileSystem::set_capacity(std::uint64_t bytes) {
-  const std::lock_guard hold(mutex_);
-  capacity_ = bytes;
-}
-
-void SimFileSystem::set_short_writes(bool on) {
-  const std::lock_guard hold(mutex_);
-  short_writes_ = on;
-}
-
-void SimFileSystem::Rot(const std::string& path, std::uint64_t offset, char mask) {
-  const std::lock_guard hold(mutex_);
-  const std::optional<std::uint64_t> inode = disk_.Lookup(path);
-  CHECK(inode) << path;
-  disk_.Rot(*inode, offset, mask);
-}
-
 void SimFileSystem::set_boot_id(const std::string& id) {
   CHECK(CreateDirs(Parent(kBootIdPath)).ok());
   const std::lock_guard hold(mutex_);
@@ -342,6 +303,12 @@ bool SimFileSystem::HoldsDurably(const std::string& path, std::uint64_t offset,
                                  std::string_view bytes) const {
   const std::lock_guard hold(mutex_);
   return disk_.HoldsDurably(path, offset, bytes);
+}
+
+bool SimFileSystem::IsSpoiled(const std::string& path, std::uint64_t offset,
+                              std::uint64_t size) const {
+  const std::lock_guard hold(mutex_);
+  return disk_.IsSpoiled(path, offset, size);
 }
 
 std::uint64_t SimFileSystem::changes() const {

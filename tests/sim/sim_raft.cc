@@ -1,6 +1,7 @@
 // sim_raft: runs schedules of the Raft core against the oracle.
 //
 //   sim_raft [--schedules N] [--seed S] [--trace] [--off FAULT,...] [--fault-time MICROSECONDS]
+//   sim_raft --seed S --until STEP    only so far; prints how things stand there
 //   sim_raft --seed S --minimize      which faults the failure needs
 //   sim_raft --determinism --schedules N | --seeds-file F | --exhaustive [--states N]
 //   sim_raft_mutants --mutant M | --all-mutants [--table F]
@@ -44,6 +45,7 @@ struct Arguments {
   bool determinism = false;
   bool minimize = false;
   bool exhaustive = false;
+  std::uint64_t until = UINT64_MAX;
   std::uint64_t states = 20000;
   std::string off;
   Micros fault_time = 0;
@@ -69,6 +71,8 @@ bool Parse(int argc, char** argv, Arguments* out) {
       out->minimize = true;
     } else if (flag == "--exhaustive") {
       out->exhaustive = true;
+    } else if (flag == "--until") {
+      out->until = std::strtoull(value().c_str(), nullptr, 10);
     } else if (flag == "--states") {
       out->states = std::strtoull(value().c_str(), nullptr, 10);
     } else if (flag == "--off") {
@@ -107,12 +111,13 @@ std::uint64_t FreshSeed() {
 }
 
 // Runs one schedule; prints the failure block when it fails.
-bool RunOptions(const Options& options, bool trace, Counts* counts, std::uint64_t* hash) {
+bool RunOptions(const Options& options, bool trace, Counts* counts, std::uint64_t* hash,
+                std::uint64_t until = UINT64_MAX) {
   BeginBuggify(options.seed);
-  World world(options, trace);
+  World world(options, trace, until);
   g_world = &world;
   const bool clean = world.Run();
-  if (!clean) std::cout << world.Report() << std::flush;
+  if (!clean || until != UINT64_MAX) std::cout << world.Report() << std::flush;
   g_world = nullptr;
   counts->Add(world.counts());
   *hash = world.trace_hash();
@@ -152,7 +157,8 @@ std::uint64_t RunMany(const Arguments& arguments, std::uint64_t base, std::uint6
                       Counts* counts) {
   for (std::uint64_t i = 0; i < schedules; ++i) {
     std::uint64_t hash = 0;
-    if (!RunOptions(OptionsFor(arguments, base + i), arguments.trace, counts, &hash)) return i + 1;
+    const Options options = OptionsFor(arguments, base + i);
+    if (!RunOptions(options, arguments.trace, counts, &hash, arguments.until)) return i + 1;
   }
   return 0;
 }
@@ -261,8 +267,8 @@ int Main(int argc, char** argv) {
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   PrintCounts(failed == 0 ? arguments.schedules : failed, counts, took.count());
   if (failed != 0) std::cout << "FAILED in schedule " << failed << "\n";
-  const bool is_enough =
-      failed != 0 || !arguments.off.empty() || CountsReachFloors(arguments.schedules, counts);
+  const bool is_enough = failed != 0 || !arguments.off.empty() || arguments.until != UINT64_MAX ||
+                         CountsReachFloors(arguments.schedules, counts);
   return failed == 0 && is_enough ? 0 : 1;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/mutant.h"
+#include "tests/sim/git_commit.h"
 
 namespace triad::sim {
 namespace {
@@ -36,7 +37,7 @@ std::vector<SimNode> MakeNodes(const Options& options) {
 }  // namespace
 
 std::span<const CountName> CountNames() {
-  static constexpr std::array<CountName, 32> names = {{
+  static constexpr std::array<CountName, 34> names = {{
       {"steps", &Counts::steps, 10'000'000},
       {"proposals", &Counts::proposals, 500'000},
       {"committed", &Counts::committed, 500'000},
@@ -50,7 +51,9 @@ std::span<const CountName> CountNames() {
       {"transfers_failed", &Counts::transfers_failed, 500},
       {"cuts", &Counts::cuts, 10'000},
       {"pauses", &Counts::pauses, 4'000},
+      {"rings", &Counts::rings, 1'000},
       {"disconnects", &Counts::disconnects, 5'000},
+      {"leftovers", &Counts::leftovers, 500},
       {"drops", &Counts::drops, 200'000},
       {"duplicates", &Counts::duplicates, 50'000},
       {"replays", &Counts::replays, 50'000},
@@ -77,8 +80,9 @@ void Counts::Add(const Counts& other) {
   for (const CountName& name : CountNames()) this->*name.count += other.*name.count;
 }
 
-World::World(const Options& options, bool print)
+World::World(const Options& options, bool print, std::uint64_t until)
     : options_(options),
+      until_(until),
       trace_(print),
       nodes_(MakeNodes(options)),
       peers_(nodes_.size()),
@@ -101,7 +105,7 @@ World::World(const Options& options, bool print)
 
 bool World::Run() {
   const Micros limit = options_.fault_time + 20 * 600 * kMillisecond;
-  while (!oracle_.violation().has_value() && !events_.empty()) {
+  while (!oracle_.violation().has_value() && !events_.empty() && counts_.steps < until_) {
     const Event event = events_.top();
     events_.pop();
     if (!healed_ && event.at >= options_.fault_time) Heal();
@@ -185,8 +189,10 @@ void World::Dispatch(const Event& event) {
 
 void World::Deliver(const Event& event) {
   Flight flight = Take(event.slot);
+  const bool is_left = network_.IsLeftover(flight, now_);
   const bool broken = flight.connection != network_.connection(flight.from, flight.to);
-  if (!node(flight.to).up() || broken) return;
+  if (!node(flight.to).up() || (broken && !is_left)) return;
+  if (is_left) ++counts_.leftovers;
   trace_.Add(Describe(now_, EventKind::kDeliver, flight.to, flight.from, flight.message));
   if (network_.WantsReplay()) {
     if (std::optional<Flight> old = network_.OldMessage(); old.has_value()) {
@@ -399,6 +405,7 @@ std::string World::Report() const {
   const Violation violation =
       oracle_.violation().value_or(Violation{.invariant = "CHECK", .detail = "see above"});
   out << "==== sim_raft: " << violation.invariant << " violated: " << violation.detail << "\n"
+      << "commit " << GitCommit() << "\n"
       << ToString(options_) << "\nstep " << counts_.steps << " at " << now_ << "us, committed "
       << oracle_.committed() << ", trace " << trace_.hash() << "\n";
   for (const SimNode& n : nodes_) {
@@ -419,7 +426,8 @@ std::string World::Report() const {
     out << "\n";
   }
   out << "last events:\n" << trace_.LastEvents();
-  out << "reproduce: sim_raft --seed " << options_.seed << " --schedules 1 --trace\n====\n";
+  out << "reproduce: sim_raft --seed " << options_.seed << " --schedules 1 --until "
+      << counts_.steps << " --trace\n====\n";
   return out.str();
 }
 

@@ -38,7 +38,9 @@ struct Counts {
   std::uint64_t transfers_failed = 0;
   std::uint64_t cuts = 0;
   std::uint64_t pauses = 0;
+  std::uint64_t rings = 0;  // of the cuts
   std::uint64_t disconnects = 0;
+  std::uint64_t leftovers = 0;  // came of a connection that was broken already
   std::uint64_t drops = 0;
   std::uint64_t duplicates = 0;
   std::uint64_t replays = 0;
@@ -71,7 +73,8 @@ std::span<const CountName> CountNames();
 
 class World {
  public:
-  World(const Options& options, bool print);
+  // The run ends at step `until`, whatever comes.
+  World(const Options& options, bool print, std::uint64_t until = UINT64_MAX);
 
   // True when no invariant was violated.
   bool Run();
@@ -146,6 +149,7 @@ class World {
   void Nemesis(std::uint64_t which);
   int PickVictim();
   void CutSomething();
+  void CutRing(int first, Micros time);
   void CutPair(int a, int b, bool both, Micros time);
   void Crash(int node);
   void CrashSome();
@@ -171,6 +175,7 @@ class World {
   };
 
   const Options options_;
+  const std::uint64_t until_;
   Trace trace_;
   Micros now_ = 0;
   std::uint64_t sequence_ = 0;

@@ -14,13 +14,7 @@ namespace {
 using remoting::Command;
 
 constexpr Micros kTimeout = 3 * kSecond;
-constexpr Micros kRetryPause = 30 * kMs;
 constexpr int kTriesMax = 4;
-// A client counts a lock for less than half of the broker's lease.
-constexpr Micros kLockValid = 20 * kSecond;
-// After an unlock of unknown outcome: longer than a lock request's budget.
-constexpr Micros kUnlockPause = 5 * kSecond;
-constexpr char kTopic[] = "T0";
 
 // Certainly not stored: refused in words, or never sent.
 bool IsRefused(const Result<Command>& answer) {
@@ -84,6 +78,10 @@ Producer::Send Producer::MakeSend() {
   for (std::uint64_t i = 0; i < count; ++i) send.values.push_back(NextValue());
   if (count == 1 && world_.options.delayed && world_.dice.OneIn(4)) {
     send.delay_level = static_cast<int>(world_.dice.Between(1, 3));
+  } else if (count == 1 && world_.has_dedup_topic && world_.dice.OneIn(3)) {
+    send.queue.topic = Topic(kDedupTopic);
+  } else if (world_.options.one_way && world_.dice.OneIn(4)) {
+    send.one_way = true;
   }
   send.done = [this] { Next(); };
   return send;
@@ -128,7 +126,12 @@ Command Producer::CommandOf(const Send& send) {
 void Producer::Try(const std::shared_ptr<Send>& send) {
   ++send->tries;
   for (const std::string& value : send->values) {
-    world_.oracle.OnAttempt(value, send->delay_level > 0);
+    world_.oracle.OnAttempt(value, {.delayed = send->delay_level > 0,
+                                    .dedup = send->queue.topic.value() == kDedupTopic});
+  }
+  if (send->one_way) {
+    world_.net.CallOneWay(node_, target_, CommandOf(*send));
+    return send->done();
   }
   Ask(CommandOf(*send), [this, send](const Result<Command>& answer) { OnAnswer(send, answer); });
 }
@@ -143,6 +146,7 @@ void Producer::OnAnswer(const std::shared_ptr<Send>& send, const Result<Command>
     const TopicQueue queue{send->queue.topic, QueueId(header->queue_id)};
     std::int64_t offset = header->queue_offset;
     for (const std::string& value : send->values) world_.oracle.OnAcked(value, queue, offset++);
+    if (send->again) return send->done();
     if (send->delay_level == 0) {
       const auto last = last_offset_.find(queue);
       if (last != last_offset_.end() && header->queue_offset <= last->second) {
@@ -150,7 +154,10 @@ void Producer::OnAnswer(const std::shared_ptr<Send>& send, const Result<Command>
       }
       last_offset_[queue] = offset - 1;
     }
-    return send->done();
+    if (send->queue.topic.value() != kDedupTopic || !world_.dice.OneIn(4)) return send->done();
+    send->again = true;
+    send->tries = 0;
+    return Try(send);
   }
   if (IsRefused(answer)) {
     for (const std::string& value : send->values) world_.oracle.OnNotSent(value);
@@ -188,9 +195,17 @@ void Consumer::Next() {
   if (finishing_) return;
   Later(20 * kMs, [this] {
     if (finishing_) return;
+    if (chosen_) return SendBack();
     const TopicQueue queue = AnyQueue();
     if (world_.dice.OneIn(20)) next_.clear();  // begins again with what is stored
     if (!next_.contains(queue) || world_.dice.OneIn(6)) return Query(queue);
+    if (world_.dice.OneIn(8)) return QueryMax(queue);
+    if (world_.options.resets && world_.dice.OneIn(8)) {
+      // To anywhere; the commit that follows is the reset.
+      const auto end = static_cast<std::uint64_t>(world_.oracle.MaxOffset(queue));
+      next_[queue] = static_cast<std::int64_t>(world_.dice.Below(end + 1));
+      return Commit(queue);
+    }
     if (world_.dice.OneIn(4)) return Commit(queue);
     Pull(queue);
   });
@@ -226,6 +241,36 @@ void Consumer::Pull(const TopicQueue& queue) {
                         answer->body.size());
     world_.oracle.OnPulled(peer, queue, from, answer->body, response->next_begin_offset);
     next_[queue] = response->next_begin_offset;
+    if (world_.options.send_back && world_.dice.OneIn(6)) Choose(answer->body);
+  });
+}
+
+void Consumer::Choose(std::string_view records) {
+  const auto message = broker::ParseMessage(records, true);
+  if (!message.ok()) return;  // the oracle has said so
+  chosen_ = Chosen{.at = message->physical_offset, .value = ValueOf(message->body)};
+}
+
+void Consumer::SendBack() {
+  const Chosen chosen = *std::exchange(chosen_, std::nullopt);
+  remoting::SendBackRequest header;
+  header.offset = chosen.at.value();
+  header.group = KeyOf({}).group.value();
+  header.delay_level = static_cast<std::int32_t>(world_.dice.Between(1, 3));
+  header.origin_topic = kTopic;
+  Command command = Command::Request(remoting::kConsumerSendMsgBack);
+  header.Encode(&command.ext);
+  const std::string value = SentBackValue(header.group, chosen.value, chosen.at);
+  world_.oracle.OnAttempt(value, {.delayed = true, .dedup = true});
+  Ask(std::move(command), [this, chosen, value](const Result<Command>& answer) {
+    if (answer.ok() && answer->code == remoting::kSuccess) {
+      world_.oracle.OnAcked(value, {}, 0);
+    } else {
+      // Every other answer leaves it open: what is sent back again is stored once.
+      if (!answer.ok() && IsRefused(answer)) world_.oracle.OnNotSent(value);
+      if (world_.dice.OneIn(2)) chosen_ = chosen;
+    }
+    Next();
   });
 }
 
@@ -270,68 +315,20 @@ void Consumer::Query(const TopicQueue& queue) {
   });
 }
 
-// ---- lockers ----
-
-std::vector<TopicQueue> Locker::Queues() const {
-  std::vector<TopicQueue> queues;
-  for (int i = 0; i < world_.options.queues; ++i) queues.push_back({Topic(kTopic), QueueId(i)});
-  return queues;
-}
-
-std::string Locker::Body() const {
-  remoting::LockBatchRequest body;
-  body.client_id = "c" + std::to_string(node_);
-  body.consumer_group = "lg";
-  for (const TopicQueue& queue : Queues()) {
-    remoting::MessageQueue one;
-    one.topic = queue.topic.value();
-    one.broker_name = "broker-a";
-    one.queue_id = queue.queue_id.value();
-    body.queues.push_back(one);
-  }
-  return body.Encode();
-}
-
-void Locker::Next() {
-  if (finishing_) return;
-  Later(60 * kMs, [this] {
-    if (finishing_) return;
-    if (world_.dice.OneIn(4)) return Unlock();
-    Lock();
-  });
-}
-
-void Locker::Lock() {
-  Command command = Command::Request(remoting::kLockBatchMq);
-  command.body = Body();
-  Ask(std::move(command), [this](const Result<Command>& answer) {
+void Consumer::QueryMax(const TopicQueue& queue) {
+  remoting::GetMaxOffsetRequest header;
+  header.topic = queue.topic.value();
+  header.queue_id = queue.queue_id.value();
+  Command command = Command::Request(remoting::kGetMaxOffset);
+  header.Encode(&command.ext);
+  const std::int64_t known = world_.oracle.OnMaxAsked(queue);
+  AnotherPeer();
+  Ask(std::move(command), [this, queue, known](const Result<Command>& answer) {
     Next();
     if (!answer.ok() || answer->code != remoting::kSuccess) return;
-    const auto response = remoting::LockBatchResponse::Decode(answer->body);
-    if (!response.ok()) return world_.oracle.Fail("M7", response.status().ToString());
-    const Micros now = world_.loop.now();
-    world_.journal.Note(now, node_, "locked", response->locked.size());
-    for (const TopicQueue& queue : Queues()) {
-      const bool held =
-          std::any_of(response->locked.begin(), response->locked.end(), [&](const auto& one) {
-            return one.topic == queue.topic.value() && one.queue_id == queue.queue_id.value();
-          });
-      if (held) {
-        world_.oracle.OnBelieves(queue, node_, now, now + kLockValid);
-      } else {
-        world_.oracle.OnGivesUp(queue, node_);
-      }
-    }
-  });
-}
-
-void Locker::Unlock() {
-  for (const TopicQueue& queue : Queues()) world_.oracle.OnGivesUp(queue, node_);
-  Command command = Command::Request(remoting::kUnlockBatchMq);
-  command.body = Body();
-  Ask(std::move(command), [this](const Result<Command>& answer) {
-    if (answer.ok() && answer->code == remoting::kSuccess) return Next();
-    world_.loop.After(kUnlockPause, [this] { Next(); });
+    const auto response = remoting::OffsetResponse::Decode(answer->ext);
+    if (!response.ok()) return world_.oracle.Fail("M5", response.status().ToString());
+    world_.oracle.OnMaxTold(queue, known, response->offset);
   });
 }
 

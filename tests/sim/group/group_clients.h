@@ -9,7 +9,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,6 +25,10 @@
 
 namespace triad::sim {
 
+inline constexpr Micros kRetryPause = 30 * kMs;
+inline constexpr char kTopic[] = "T0";
+inline constexpr char kDedupTopic[] = "TD";  // stores nothing twice
+
 struct ClientWorld {
   const GroupOptions& options;
   EventLoop& loop;
@@ -30,6 +36,7 @@ struct ClientWorld {
   GroupOracle& oracle;
   Journal& journal;
   Random& dice;
+  bool& has_dedup_topic;  // it was created, and that was acknowledged
 };
 
 // What all clients do: ask a peer, another one after a failure.
@@ -44,7 +51,9 @@ class GroupClient {
  protected:
   void Ask(remoting::Command request, GroupNet::Done done);
   void Later(Micros gap, std::function<void()> task);
-  void AnotherPeer() { target_ = static_cast<int>(world_.dice.Below(kPeers)); }
+  void AnotherPeer() {
+    target_ = static_cast<int>(world_.dice.Below(static_cast<std::uint64_t>(world_.options.peers)));
+  }
   TopicQueue AnyQueue();
 
   const ClientWorld world_;
@@ -66,7 +75,9 @@ class Producer final : public GroupClient {
     TopicQueue queue;
     int delay_level = 0;
     int tries = 0;
-    bool must = false;  // tried until it is acknowledged
+    bool one_way = false;  // nobody answers
+    bool again = false;    // was acknowledged, and sent once more
+    bool must = false;     // tried until it is acknowledged
     std::function<void()> done;
   };
   void Next();
@@ -93,9 +104,31 @@ class Consumer final : public GroupClient {
   void Pull(const TopicQueue& queue);
   void Commit(const TopicQueue& queue);
   void Query(const TopicQueue& queue);
+  void QueryMax(const TopicQueue& queue);
+  // The first of the pulled records is to be sent back.
+  void Choose(std::string_view records);
+  void SendBack();
   broker::GroupQueue KeyOf(const TopicQueue& queue) const;
 
+  struct Chosen {
+    PhysicalOffset at;
+    std::string value;
+  };
   std::map<TopicQueue, std::int64_t> next_;
+  std::optional<Chosen> chosen_;
+};
+
+// Creates the topic that stores nothing twice; then lets topics come and go.
+class TopicKeeper final : public GroupClient {
+ public:
+  using GroupClient::GroupClient;
+  void Begin() override { world_.options.dedup ? MakeDedupTopic() : Next(); }
+
+ private:
+  void Next();
+  void MakeDedupTopic();
+  void Create(const std::string& topic, const std::string& attributes, GroupNet::Done done);
+  void Delete(const std::string& topic);
 };
 
 class Locker final : public GroupClient {

@@ -9,7 +9,7 @@ namespace triad::sim {
 namespace {
 
 // Faults first, then clients.
-constexpr std::array<Switch<GroupOptions>, 22> kSwitches = {{
+constexpr std::array<Switch<GroupOptions>, 35> kSwitches = {{
     {"delay", [](GroupOptions* o) { o->delay_max = 100; }},
     {"tail_delay", [](GroupOptions* o) { o->tail_delay_max = 0; }},
     {"cut", [](GroupOptions* o) { o->cut_every = 0; }},
@@ -28,6 +28,23 @@ constexpr std::array<Switch<GroupOptions>, 22> kSwitches = {{
     {"disk_full", [](GroupOptions* o) { o->disk_full_every = 0; }},
     {"rot", [](GroupOptions* o) { o->rot_every = 0; }},
     {"clean", [](GroupOptions* o) { o->clean_every = 0; }},
+    {"retention",
+     [](GroupOptions* o) {
+       o->retention_age = 0;
+       o->disk_segments = 0;
+     }},
+    {"reads_old", [](GroupOptions* o) { o->reads_old = false; }},
+    {"names_full", [](GroupOptions* o) { o->names_full = false; }},
+    {"long_hang", [](GroupOptions* o) { o->long_hang = false; }},
+    {"bad_sector", [](GroupOptions* o) { o->bad_sector_every = 0; }},
+    {"misdirect", [](GroupOptions* o) { o->misdirect_every = 0; }},
+    {"wipe", [](GroupOptions* o) { o->wipe_every = 0; }},
+    {"preferred", [](GroupOptions* o) { o->preferred = -1; }},
+    {"dedup", [](GroupOptions* o) { o->dedup = false; }},
+    {"one_way", [](GroupOptions* o) { o->one_way = false; }},
+    {"send_back", [](GroupOptions* o) { o->send_back = false; }},
+    {"resets", [](GroupOptions* o) { o->resets = false; }},
+    {"topics", [](GroupOptions* o) { o->topics = false; }},
     {"lockers", [](GroupOptions* o) { o->lockers = 0; }},
     {"consumers", [](GroupOptions* o) { o->consumers = 0; }},
     {"delayed", [](GroupOptions* o) { o->delayed = false; }},

@@ -5,14 +5,20 @@
 #include "tests/sim/group/group_world.h"
 
 namespace triad::sim {
+namespace {
+
+constexpr Micros kFitDisksAt = 500 * kMs;
+
+}  // namespace
 
 void GroupWorld::ScheduleNemesis() {
   Every(options_.cut_every, [this] { CutSome(); });
   Every(options_.break_every, [this] {
     ++counts_.breaks;
-    const int a = static_cast<int>(nemesis_dice_.Below(kPeers));
-    const int b = (a + 1 + static_cast<int>(nemesis_dice_.Below(kPeers - 1))) % kPeers;
-    if (nemesis_dice_.OneIn(2)) return net_.BreakRaft(a, b);
+    const int a = Any();
+    const int b = Another(a);
+    if (a != b && nemesis_dice_.OneIn(2)) return net_.BreakRaft(a, b);
+    if (nemesis_dice_.OneIn(2)) return net_.BreakNextCall();
     net_.BreakCalls(static_cast<int>(nemesis_dice_.Below(GroupNet::kNodesMax)), b);
   });
   Every(options_.wall_jump_every, [this] {
@@ -21,7 +27,7 @@ void GroupWorld::ScheduleNemesis() {
                                 ? nemesis_dice_.Between(-87600 * kHour, 87600 * kHour)
                                 : nemesis_dice_.Between(-kHour, kHour);
     // One peer's clock only: two of three would take the log's time with them.
-    peer(static_cast<int>(options_.seed % kPeers)).JumpWallClock(ms);
+    peer(static_cast<int>(options_.seed % peers_.size())).JumpWallClock(ms);
   });
   Every(options_.pause_every, [this] { PauseOne(); });
   Every(options_.crash_every, [this] { Crash(); });
@@ -30,6 +36,32 @@ void GroupWorld::ScheduleNemesis() {
   Every(options_.disk_error_every, [this] { FailDisk(); });
   Every(options_.disk_full_every, [this] { FillDisk(); });
   Every(options_.rot_every, [this] { RotOne(); });
+  Every(options_.bad_sector_every, [this] { BreakSector(); });
+  Every(options_.misdirect_every, [this] { MisdirectOne(); });
+  Every(options_.wipe_every, [this] { WipeOne(); });
+  const auto once = [this](std::function<void()> task) {
+    loop_.At(nemesis_dice_.Between(options_.fault_time / 3, options_.fault_time - 200 * kMs),
+             std::move(task));
+  };
+  if (options_.disk_segments > 0) {
+    loop_.At(kFitDisksAt, [this] {
+      for (const auto& p : peers_) p->FitDisk();
+    });
+  }
+  if (options_.long_hang) once([this] { HangOne(); });
+  if (options_.beyond != GroupOptions::Beyond::kNo) once([this] { GoBeyond(); });
+}
+
+int GroupWorld::Any() {
+  return static_cast<int>(nemesis_dice_.Below(peers_.size()));
+}
+
+// The same, when there is no other.
+int GroupWorld::Another(int peer) {
+  const int count = options_.peers;
+  if (count == 1) return peer;
+  const auto step = 1 + nemesis_dice_.Below(static_cast<std::uint64_t>(count - 1));
+  return (peer + static_cast<int>(step)) % count;
 }
 
 void GroupWorld::Every(Micros gap, std::function<void()> task) {
@@ -48,32 +80,43 @@ int GroupWorld::Victim() {
       if (p->up() && p->node()->leader_info().ready) return p->index();
     }
   }
-  return static_cast<int>(nemesis_dice_.Below(kPeers));
+  return Any();
 }
 
 void GroupWorld::CutSome() {
   ++counts_.cuts;
   const int a = Victim();
-  const int b = (a + 1 + static_cast<int>(nemesis_dice_.Below(kPeers - 1))) % kPeers;
+  const int b = Another(a);
   const Micros until = loop_.now() + nemesis_dice_.Between(kMs, options_.cut_time);
-  const std::uint64_t kind = nemesis_dice_.Below(4);
+  const std::uint64_t kind = nemesis_dice_.Below(5);
   journal_.Note(loop_.now(), a, "is cut off", kind, static_cast<std::uint64_t>(b));
   if (kind == 0) return net_.Cut(a, b, until);  // one way
   if (kind == 1) {
     net_.Cut(a, b, until);
     return net_.Cut(b, a, until);
   }
+  if (kind == 4) return CutRing(until);
   // Alone: from the other peers (2), or from everybody (3).
-  for (int other = 0; other < (kind == 2 ? kPeers : GroupNet::kNodesMax); ++other) {
+  for (int other = 0; other < (kind == 2 ? options_.peers : GroupNet::kNodesMax); ++other) {
     net_.Cut(a, other, until);
     net_.Cut(other, a, until);
+  }
+}
+
+// Of five, each sees a majority, and no two the same one; of three, each hears only one other.
+void GroupWorld::CutRing(Micros until) {
+  const int count = options_.peers;
+  for (int a = 0; a < count; ++a) {
+    net_.Cut(a, (a + count - 1) % count, count == 3 ? until : 0);
+    if (count > 3) net_.Cut(a, (a + 2) % count, until);
+    if (count > 3) net_.Cut((a + 2) % count, a, until);
   }
 }
 
 void GroupWorld::Crash() {
   const bool all = options_.crash_all && nemesis_dice_.OneIn(4);
   const int victim = Victim();
-  for (int i = 0; i < kPeers; ++i) {
+  for (int i = 0; i < options_.peers; ++i) {
     if ((!all && i != victim) || !peer(i).up()) continue;
     const bool power = options_.power_loss && !nemesis_dice_.OneIn(4);
     ++(power ? counts_.power_losses : counts_.kills);
@@ -109,45 +152,24 @@ void GroupWorld::FailDisk() {
   const int victim = Victim();
   const std::uint64_t part = nemesis_dice_.Below(std::size(kParts));
   const std::uint64_t fault = nemesis_dice_.Below(std::size(kFaults));
-  ++counts_.disk_errors;
   journal_.Note(loop_.now(), victim, "EIO", fault, part);
   peer(victim).fs().FailNext(kFaults[fault], kParts[part]);
 }
 
 void GroupWorld::FillDisk() {
   const int victim = Victim();
-  ++counts_.full_disks;
   journal_.Note(loop_.now(), victim, "disk full");
   SimFileSystem& fs = peer(victim).fs();
   fs.set_capacity(fs.disk().TotalBytes() + nemesis_dice_.Below(8192));
-  loop_.After(nemesis_dice_.Between(10 * kMs, 600 * kMs),
-              [this, victim] { peer(victim).fs().set_capacity(UINT64_MAX); });
-}
-
-// Stops a peer and damages its log, as long as the others hold everything.
-void GroupWorld::RotOne() {
-  const int victim = static_cast<int>(nemesis_dice_.Below(kPeers));
-  SimPeer& p = peer(victim);
-  if (!p.up() || !oracle_.MayDamage(victim)) return;
-  const auto files = p.fs().List(p.log_dir());
-  if (!files.ok() || files->empty()) return;
-  const DirEntry& file = (*files)[nemesis_dice_.Below(files->size())];
-  if (file.is_directory || file.size_bytes == 0 || file.name == "stamp" || file.name == "lock") {
-    return;
-  }
-  ++counts_.rot;
-  journal_.Note(loop_.now(), victim, "rots", file.size_bytes);
-  p.Die(false);
-  const std::uint64_t begin = file.size_bytes > 8192 ? 8192 : 0;
-  p.fs().Rot(p.log_dir() + "/" + file.name,
-             begin + nemesis_dice_.Below(std::min<std::uint64_t>(file.size_bytes - begin, 4096)),
-             static_cast<char>(1u << nemesis_dice_.Below(8)));
-  RestartLater(victim);
+  fs.set_names_full(options_.names_full && nemesis_dice_.OneIn(2));
+  loop_.After(nemesis_dice_.Between(10 * kMs, 600 * kMs), [this, victim] {
+    peer(victim).fs().set_capacity(UINT64_MAX);
+    peer(victim).fs().set_names_full(false);
+  });
 }
 
 void GroupWorld::Transfer() {
-  const PeerId to =
-      nemesis_dice_.OneIn(3) ? PeerId() : PeerIdOf(static_cast<int>(nemesis_dice_.Below(kPeers)));
+  const PeerId to = nemesis_dice_.OneIn(3) ? PeerId() : PeerIdOf(Any());
   for (const auto& p : peers_) {
     if (!p->up() || p->paused() || !p->node()->leader_info().ready) continue;
     ++counts_.transfers;

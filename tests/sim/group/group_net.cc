@@ -30,7 +30,7 @@ std::string AddressOf(int peer) {
 }
 
 int PeerOf(const std::string& address) {
-  for (int peer = 0; peer < kPeers; ++peer) {
+  for (int peer = 0; peer < kPeersMax; ++peer) {
     if (address == AddressOf(peer)) return peer;
   }
   return -1;
@@ -49,6 +49,16 @@ class Around {
  private:
   const remoting::ServerHandler& handler_;
 };
+
+// Of a frame whose connection broke only the first half came: the decoder must wait for the rest.
+void CutInHalf(const remoting::Command& request) {
+  const Result<std::string> frame = remoting::EncodeFrame(request);
+  CHECK(frame.ok()) << frame.status();
+  remoting::FrameDecoder decoder;
+  decoder.Append(std::string_view(*frame).substr(0, frame->size() / 2));
+  const Result<std::optional<remoting::Command>> none = decoder.Next();
+  CHECK(none.ok() && !none->has_value()) << "half a frame was taken for a request";
+}
 
 // As it comes from a socket: plain sends go their short way.
 bool TakesFrame(const remoting::ServerHandler& handler, const remoting::ConnectionPtr& connection,
@@ -118,7 +128,7 @@ GroupNet::~GroupNet() = default;
 
 // A peer's events end with its life and wait while it is paused; a client has neither.
 void GroupNet::AtNode(int node, Micros at, std::function<void()> task) {
-  if (node >= kPeers) {
+  if (node >= options_.peers) {
     loop_.At(at, std::move(task));
     return;
   }
@@ -137,7 +147,7 @@ Micros GroupNet::Arrival(int from, int to, Micros* last) {
 // ---- between peers ----
 
 void GroupNet::OnPeerUp(int peer) {
-  for (int other = 0; other < kPeers; ++other) {
+  for (int other = 0; other < options_.peers; ++other) {
     if (other == peer) continue;
     raft(peer, other) = RaftSession{.epoch = raft(peer, other).epoch + 1};
     Dial(peer, other, dice_.Between(0, 5 * kMs));
@@ -145,7 +155,7 @@ void GroupNet::OnPeerUp(int peer) {
 }
 
 void GroupNet::OnPeerDown(int peer, bool noticed) {
-  for (int other = 0; other < kPeers; ++other) {
+  for (int other = 0; other < options_.peers; ++other) {
     if (other == peer) continue;
     raft(peer, other).up = false;
     ++raft(peer, other).epoch;
@@ -166,7 +176,7 @@ void GroupNet::OnPeerDown(int peer, bool noticed) {
   }
   for (int node = 0; node < kNodesMax; ++node) {
     BreakCalls(node, peer);
-    if (node < kPeers) BreakCalls(peer, node);
+    if (node < options_.peers) BreakCalls(peer, node);
   }
 }
 
@@ -209,7 +219,9 @@ void GroupNet::SendRaft(int from, int to, dledger::PeerFrame frame) {
   if (!there->up()) return;
   there->Post(at - loop_.now(), [this, there, from, to, epoch = session.epoch,
                                  frame = std::move(frame)]() mutable {
-    if (raft(from, to).epoch != epoch) return;
+    const RaftSession& now = raft(from, to);
+    const bool had_arrived = now.epoch == epoch + 1 && loop_.now() <= now.arrived_until;
+    if (now.epoch != epoch && !had_arrived) return;
     if (auto* message = std::get_if<dledger::Message>(&frame.body)) {
       return there->node()->OnMessage(PeerIdOf(from), std::move(*message), frame.wall_ms);
     }
@@ -224,11 +236,13 @@ void GroupNet::BreakRaft(int a, int b) {
     if (!session.up) continue;
     session.up = false;
     ++session.epoch;
+    const Micros noticed = dice_.Between(0, 50 * kMs);
+    session.arrived_until = loop_.now() + (dice_.OneIn(2) ? dice_.Between(0, noticed) : 0) - 1;
     for (const int end : {from, to}) {
       SimPeer* const peer = peers_[static_cast<std::size_t>(end)];
       const PeerId other = PeerIdOf(end == from ? to : from);
       if (!peer->up()) continue;
-      peer->Post(dice_.Between(0, 50 * kMs), [this, peer, other, end, from = from, to = to] {
+      peer->Post(noticed, [this, peer, other, end, from = from, to = to] {
         peer->node()->OnDisconnected(other);
         if (end == from) Dial(from, to, dice_.Between(20 * kMs, 100 * kMs));
       });
@@ -238,21 +252,27 @@ void GroupNet::BreakRaft(int a, int b) {
 
 // ---- requests ----
 
+bool GroupNet::ConnectCalls(int from, int to) {
+  CallSession& session = calls(from, to);
+  if (session.connection != nullptr) return true;
+  SimPeer* const there = peers_[static_cast<std::size_t>(to)];
+  if (!there->up() || !there->server().on_request) return false;
+  if (IsCut(from, to) || IsCut(to, from)) return false;
+  ++session.epoch;
+  session.connection =
+      std::make_shared<LoopConnection>(*this, from, to, session.epoch, next_connection_++);
+  session.last_there = session.last_back = loop_.now();
+  return true;
+}
+
 void GroupNet::Call(int from, int to, remoting::Command request, Micros timeout, Done done) {
   CallSession& session = calls(from, to);
-  SimPeer* const there = peers_[static_cast<std::size_t>(to)];
-  if (session.connection == nullptr) {
+  if (!ConnectCalls(from, to)) {
     const bool cut_off = IsCut(from, to) || IsCut(to, from);
-    if (!there->up() || !there->server().on_request || cut_off) {
-      const Micros after = cut_off ? std::min(timeout, kConnectTimeout) : dice_.Between(50, kMs);
-      AtNode(from, loop_.now() + after,
-             [done = std::move(done)] { done(Status::Unavailable("cannot connect")); });
-      return;
-    }
-    ++session.epoch;
-    session.connection =
-        std::make_shared<LoopConnection>(*this, from, to, session.epoch, next_connection_++);
-    session.last_there = session.last_back = loop_.now();
+    const Micros after = cut_off ? std::min(timeout, kConnectTimeout) : dice_.Between(50, kMs);
+    AtNode(from, loop_.now() + after,
+           [done = std::move(done)] { done(Status::Unavailable("cannot connect")); });
+    return;
   }
   const std::int32_t opaque = session.next_opaque++;
   session.pending[opaque] =
@@ -261,16 +281,46 @@ void GroupNet::Call(int from, int to, remoting::Command request, Micros timeout,
   AtNode(from, loop_.now() + timeout, [this, from, to, opaque] {
     Fail(from, to, opaque, Status::TimedOut("no answer in time"));
   });
+  SendRequest(from, to, std::move(request));
+}
+
+void GroupNet::CallOneWay(int from, int to, remoting::Command request) {
+  if (!ConnectCalls(from, to)) return;
+  request.flag |= remoting::kFlagOneway;
+  request.opaque = calls(from, to).next_opaque++;
+  SendRequest(from, to, std::move(request));
+}
+
+void GroupNet::SendRequest(int from, int to, remoting::Command request) {
+  CallSession& session = calls(from, to);
   const Micros at = Arrival(from, to, &session.last_there);
-  there->Post(at - loop_.now(), [this, there, from, to, epoch = session.epoch,
-                                 request = std::move(request)]() mutable {
-    const CallSession& now = calls(from, to);
-    if (now.epoch != epoch || now.connection == nullptr) return;
-    const remoting::ServerHandler handler = there->server();
-    const Around around(handler);
-    if (dice_.OneIn(2) && TakesFrame(handler, now.connection, request)) return;
-    handler.on_request(now.connection, std::move(request));
-  });
+  if (std::exchange(breaks_next_, false) && !healed_) {
+    loop_.At(dice_.Between(loop_.now(), at), [this, from, to] { BreakCalls(from, to); });
+  }
+  peers_[static_cast<std::size_t>(to)]->Post(
+      at - loop_.now(), [this, from, to, epoch = session.epoch, connection = session.connection,
+                         request = std::move(request)]() mutable {
+        Arrive(from, to, epoch, connection, std::move(request));
+      });
+}
+
+void GroupNet::Arrive(int from, int to, std::uint64_t epoch,
+                      const remoting::ConnectionPtr& connection, remoting::Command request) {
+  CallSession& now = calls(from, to);
+  if (now.epoch != epoch || now.connection == nullptr) {
+    if (now.epoch != epoch + 1 || loop_.now() > now.arrived_until) return;
+    if (dice_.OneIn(2)) {
+      // The break went through this one.
+      ++halves_;
+      now.arrived_until = 0;
+      return CutInHalf(request);
+    }
+  }
+  const remoting::ServerHandler handler = peers_[static_cast<std::size_t>(to)]->server();
+  if (!handler.on_request) return;
+  const Around around(handler);
+  if (dice_.OneIn(2) && TakesFrame(handler, connection, request)) return;
+  handler.on_request(connection, std::move(request));
 }
 
 void GroupNet::Answer(int from, int to, std::uint64_t epoch, remoting::Command response) {
@@ -305,6 +355,8 @@ void GroupNet::BreakCalls(int from, int to) {
   if (session.connection == nullptr) return;
   const remoting::ConnectionPtr connection = std::exchange(session.connection, nullptr);
   ++session.epoch;
+  const Micros noticed = dice_.Between(0, 20 * kMs);
+  session.arrived_until = loop_.now() + (dice_.OneIn(2) ? dice_.Between(0, noticed) : 0) - 1;
   const std::map<std::int32_t, Pending> pending = std::exchange(session.pending, {});
   for (const auto& [opaque, one] : pending) {
     AtNode(from, loop_.now() + dice_.Between(0, 20 * kMs), [done = one.done] {
@@ -313,7 +365,7 @@ void GroupNet::BreakCalls(int from, int to) {
   }
   SimPeer* const there = peers_[static_cast<std::size_t>(to)];
   if (!there->up()) return;
-  there->Post(dice_.Between(0, 20 * kMs), [there, connection] {
+  there->Post(noticed, [there, connection] {
     if (there->server().on_closed) there->server().on_closed(connection);
   });
 }

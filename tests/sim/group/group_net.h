@@ -1,8 +1,9 @@
 // GroupNet: the wires between peers, and between clients and peers.
 //
 // Connections keep their order, as TCP does. A cut is silent: what is sent meanwhile waits until it
-// ends. A broken connection loses what is on its way, and both ends hear of it. Nodes: peers first,
-// then clients. Thread: the simulator's only one.
+// ends. A broken connection loses what is on its way, but for what had arrived already, the last
+// frame of that cut in half; both ends hear of it. Nodes: peers first, then clients. Thread: the
+// simulator's only one.
 
 #pragma once
 
@@ -28,7 +29,7 @@ class GroupOracle;
 
 class GroupNet {
  public:
-  static constexpr int kNodesMax = 16;
+  static constexpr int kNodesMax = 24;
   using Done = std::function<void(Result<remoting::Command>)>;
 
   GroupNet(const GroupOptions& options, EventLoop& loop, GroupOracle& oracle);
@@ -48,13 +49,18 @@ class GroupNet {
   // ---- requests; `done` runs at `from`, once, unless `from` is a peer whose life ended ----
   void Call(int from, int to, remoting::Command request, Micros timeout, Done done);
 
+  // Nobody answers, and nobody hears what became of it.
+  void CallOneWay(int from, int to, remoting::Command request);
+
   // ---- faults ----
   void Cut(int from, int to, Micros until) { cut(from, to) = until; }
   void BreakRaft(int a, int b);
   void BreakCalls(int from, int to);
+  void BreakNextCall() { breaks_next_ = true; }  // while the request is on its way
   void Heal();
 
   Random& dice() { return dice_; }
+  std::uint64_t halves() const { return halves_; }  // frames cut in half by a break
 
  private:
   friend class LoopConnection;
@@ -63,6 +69,7 @@ class GroupNet {
     bool dialling = false;
     std::uint64_t epoch = 0;
     Micros last_arrival = 0;
+    Micros arrived_until = 0;  // of the epoch that broke: that much was there already
   };
   struct Pending {
     std::int32_t code = 0;
@@ -74,10 +81,16 @@ class GroupNet {
     remoting::ConnectionPtr connection;  // null: not connected
     Micros last_there = 0;
     Micros last_back = 0;
+    Micros arrived_until = 0;  // as above
     std::int32_t next_opaque = 1;
     std::map<std::int32_t, Pending> pending;
   };
 
+  // The connection that a request of `from` goes on. False: there is none.
+  bool ConnectCalls(int from, int to);
+  void SendRequest(int from, int to, remoting::Command request);
+  void Arrive(int from, int to, std::uint64_t epoch, const remoting::ConnectionPtr& connection,
+              remoting::Command request);
   void Dial(int from, int to, Micros delay);
   void Connect(int from, int to);
   void AtNode(int node, Micros at, std::function<void()> task);
@@ -99,6 +112,8 @@ class GroupNet {
   std::vector<SimPeer*> peers_;
   bool healed_ = false;
   std::uint64_t next_connection_ = 1;
+  std::uint64_t halves_ = 0;
+  bool breaks_next_ = false;
   std::array<Micros, kNodesMax * kNodesMax> cuts_{};
   std::array<RaftSession, kNodesMax * kNodesMax> raft_;
   std::array<CallSession, kNodesMax * kNodesMax> calls_;

@@ -12,11 +12,17 @@
 
 namespace triad::sim {
 
-inline constexpr int kPeers = 3;
+inline constexpr int kPeersMax = 5;
 
 struct GroupOptions {
   std::uint64_t seed = 0;
   Micros fault_time = 0;  // then everything heals
+  int peers = 3;
+
+  // Another class of runs: more is damaged than the group can be expected to survive. Then it need
+  // not serve, but what it serves and acknowledges must be right.
+  enum class Beyond { kNo, kRotTwo, kRotAll, kLie };
+  Beyond beyond = Beyond::kNo;
 
   // sizes
   std::uint64_t segment_bytes = 16384;
@@ -32,6 +38,11 @@ struct GroupOptions {
   Micros send_every = 0;
   bool batches = false;
   bool delayed = false;
+  bool dedup = false;  // some go to a topic that stores nothing twice
+  bool one_way = false;
+  bool resets = false;     // consumers go back, and ahead
+  bool send_back = false;  // consumers send messages back
+  bool topics = false;     // topics come and go
   int body_max = 200;
 
   // network
@@ -54,18 +65,36 @@ struct GroupOptions {
   Micros restart_after_max = 0;
   Micros stop_every = 0;  // an orderly end
   Micros transfer_every = 0;
+  int preferred = -1;  // the peer that is to lead, if any
 
   // disks
   Micros disk_latency_max = 500;
   Micros disk_hang_max = 0;  // one sync in 200
   bool short_writes = false;
   Micros clean_every = 0;       // a log forgets its oldest segment, if the state allows it
+  Micros retention_age = 0;     // by the product's rule, else (0) whatever may go
+  int disk_segments = 0;        // of that rule: the disk seems to hold so many; 0: endless
   Micros disk_error_every = 0;  // EIO of one write, sync or read
   Micros disk_full_every = 0;   // no space for a while
-  Micros rot_every = 0;         // a bit of a stopped peer's log, within the fault budget
+  bool reads_old = false;       // what a failed sync lost cannot be read (btrfs)
+  bool names_full = false;      // a full disk takes no new names either
+  bool long_hang = false;       // one disk, once: 30 seconds
+  // Within the fault budget: one peer's at a time, while the others hold everything.
+  Micros rot_every = 0;         // of a stopped peer's files
+  Micros bad_sector_every = 0;  // cannot be read until overwritten
+  Micros misdirect_every = 0;   // a write to the log lands elsewhere in its file
+  Micros wipe_every = 0;        // a disk is lost
+
+  // Whether bytes on disks may be other than what was written.
+  bool damages() const {
+    return rot_every > 0 || disk_error_every > 0 || bad_sector_every > 0 || misdirect_every > 0 ||
+           beyond != Beyond::kNo;
+  }
 };
 
 GroupOptions GroupOptionsOf(std::uint64_t seed);
+// The same seed's schedule in the class beyond the fault budget.
+GroupOptions BeyondOptionsOf(std::uint64_t seed);
 std::string ToString(const GroupOptions& options);
 
 }  // namespace triad::sim

@@ -13,6 +13,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "broker/state/replicated_state.h"
@@ -20,11 +21,19 @@
 #include "common/ids.h"
 #include "dledger/raft/types.h"
 #include "remoting/command.h"
+#include "tests/sim/group/event_loop.h"
 #include "tests/sim/group/group_options.h"
 
 namespace triad::sim {
 
 class SimPeer;
+
+// For a report: "n1", "T0@2".
+std::string NameOfPeer(int peer);
+std::string NameOf(const TopicQueue& queue);
+std::string ValueOf(std::string_view body);
+// What the message that stands at `at` is called when a group sent it back.
+std::string SentBackValue(const std::string& group, const std::string& value, PhysicalOffset at);
 
 struct GroupViolation {
   std::string invariant;
@@ -33,7 +42,8 @@ struct GroupViolation {
 
 class GroupOracle {
  public:
-  explicit GroupOracle(const GroupOptions& options) : options_(options) {}
+  GroupOracle(const GroupOptions& options, const EventLoop& loop)
+      : options_(options), loop_(loop) {}
   void SetPeers(std::vector<SimPeer*> peers) { peers_ = std::move(peers); }
 
   void Fail(const std::string& invariant, const std::string& detail);
@@ -47,10 +57,19 @@ class GroupOracle {
   void OnApply(int peer, const dledger::EntryRef& entry);
   void OnLogBegins(int peer, LogIndex first);    // what is older is in the state only
   void OnInstalled(int peer, LogIndex applied);  // another peer's state took its state's place
+  // An empty one took its place. The lost one may have acknowledged entries up to `held`.
+  void OnDiskLost(int peer, LogIndex held);
+  // More was damaged than the group can survive. What is still whole somewhere must stay so, if one
+  // peer `is_spared`: else each repairs itself with what the others have lost.
+  void OnBeyond(bool is_spared);
   void OnAnswerLeaves(int peer, std::int32_t code, const remoting::Command& response);
 
   // ---- clients: a value is the first word of a body, and sent by one producer ----
-  void OnAttempt(const std::string& value, bool delayed);
+  struct Kind {
+    bool delayed = false;
+    bool dedup = false;  // in a topic that stores nothing twice
+  };
+  void OnAttempt(const std::string& value, Kind kind);
   void OnNotSent(const std::string& value);  // that attempt certainly was not stored
   void OnAcked(const std::string& value, const TopicQueue& queue, std::int64_t offset);
   // Records that a pull of `queue` from `offset` returned.
@@ -62,6 +81,12 @@ class GroupOracle {
   void OnCommitSent(const broker::GroupQueue& key, std::int64_t offset, Micros now);
   void OnCommitAcked(const broker::GroupQueue& key, std::int64_t offset, Micros now);
   void OnQueried(const broker::GroupQueue& key, std::optional<std::int64_t> offset);
+  // The maximum offset: what was known when the question was asked, and the answer.
+  std::int64_t OnMaxAsked(const TopicQueue& queue) const;
+  void OnMaxTold(const TopicQueue& queue, std::int64_t known, std::int64_t told);
+  // Fencing tokens: the newest one seen when a lock was asked for, and the one of the grant.
+  std::uint64_t OnLockAsked(const TopicQueue& queue) const;
+  void OnGranted(const TopicQueue& queue, int client, std::uint64_t known, std::uint64_t token);
   // What a locker believes: it holds the queue until then.
   void OnBelieves(const TopicQueue& queue, int client, Micros now, Micros until);
   void OnGivesUp(const TopicQueue& queue, int client);
@@ -70,8 +95,13 @@ class GroupOracle {
   std::int64_t MaxOffset(const TopicQueue& queue) const;
   std::vector<TopicQueue> Queues() const;  // that hold messages of clients
   bool AllDelivered() const;               // what was parked has come
-  // Everything committed that a majority of disks must hold.
-  void CheckMajorities();
+  // Everything committed is on a majority of disks. `lenient`: also where a fault took it.
+  void CheckMajorities(bool lenient);
+  // Everything, as far as it must hold at any moment.
+  void FullScan();
+  void CheckIntact();  // of OnBeyond
+  // Delayed messages have come within a second of when they were due, or of `served_since`.
+  void CheckLate(Micros served_since);
 
   std::uint64_t applied() const { return entries_.size(); }
   std::uint64_t acked() const { return acked_; }
@@ -79,6 +109,8 @@ class GroupOracle {
   std::uint64_t installs() const { return installs_; }
   // Whether disks other than `peer`'s hold all that is committed on a majority.
   bool MayDamage(int peer) const;
+  // Whether `peer`'s disk holds a committed entry behind `last`.
+  bool HoldsDurablyBehind(int peer, LogIndex last) const;
 
  private:
   struct Value {
@@ -88,8 +120,11 @@ class GroupOracle {
     int parked = 0;
     std::vector<LogIndex> parked_at{};  // may be taken by retention before it is due
     int delivered = 0;
+    std::int64_t first_ms = 0;  // log time, of the first one stored
     std::int64_t due_ms = 0;
-    bool delayed = false;
+    Micros due_at = 0;  // about, of the loop
+    Kind kind{};
+    std::optional<std::pair<TopicQueue, std::int64_t>> acked_at{};
   };
   struct Place {
     PhysicalOffset position;
@@ -110,15 +145,20 @@ class GroupOracle {
   LogIndex FirstKept() const;  // entries before it are gone from a log
   void CheckEntry(const dledger::EntryRef& entry);
   void CheckRecord(const dledger::EntryRef& entry, const broker::MessageView& message);
+  static std::string NameOfStored(const broker::MessageView& message);
   void CountStored(const broker::MessageView& message, const dledger::Entry& entry);
-  int DurableCopies(const dledger::Entry& entry) const;
+  int majority() const { return options_.peers / 2 + 1; }
+  int DurableCopies(const dledger::Entry& entry, bool lenient) const;
   bool HoldsDurably(int peer, const dledger::Entry& entry) const;
+  // A fault took it, and the peer may not know yet.
+  bool IsExcused(int peer, const dledger::Entry& entry) const;
   void CheckVoteDurable(int peer, const PeerId& to, const dledger::VoteResponse& vote);
   void CheckAckDurable(int peer, const dledger::AppendResponse& answer);
   const dledger::EntryRef& EntryAt(PhysicalOffset position) const;
   SimPeer& peer(int index) const { return *peers_[static_cast<std::size_t>(index)]; }
 
   const GroupOptions& options_;
+  const EventLoop& loop_;
   std::vector<SimPeer*> peers_;
   std::optional<GroupViolation> violation_;
   std::vector<dledger::EntryRef> entries_;  // committed; [0] is index 1
@@ -126,10 +166,14 @@ class GroupOracle {
   std::map<std::string, Value, std::less<>> values_;
   std::map<broker::GroupQueue, Register> registers_;
   std::map<TopicQueue, Belief> beliefs_;
-  std::array<LogIndex, kPeers> applied_by_{};  // 0: nothing in this life
-  std::array<LogIndex, kPeers> acked_through_{};
-  std::array<LogIndex, kPeers> begins_{};  // of the logs
-  std::array<bool, kPeers> was_empty_{};
+  std::map<TopicQueue, std::int64_t> ends_told_;  // behind what was acknowledged or told
+  std::map<TopicQueue, std::map<std::uint64_t, int>> tokens_;  // whose it is
+  std::array<LogIndex, kPeersMax> applied_by_{};               // 0: nothing in this life
+  std::array<LogIndex, kPeersMax> acked_through_{};
+  std::array<LogIndex, kPeersMax> begins_{};        // of the logs
+  std::array<LogIndex, kPeersMax> lost_through_{};  // what a lost disk may have acknowledged
+  std::array<bool, kPeersMax> was_empty_{};
+  std::vector<bool> intact_;  // of OnBeyond, by entry
   std::uint64_t acked_ = 0;
   std::uint64_t drops_ = 0;     // segments that retention took
   std::uint64_t installs_ = 0;  // snapshots

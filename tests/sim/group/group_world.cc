@@ -2,61 +2,36 @@
 
 #include <sstream>
 
+#include "tests/sim/git_commit.h"
+
 namespace triad::sim {
 namespace {
 
 constexpr Micros kHealedMax = 60 * kSecond;
+constexpr Micros kFailoverMax = 12 * kSecond;  // 20 election timeouts
+// So long a group that need not serve is asked to.
+constexpr Micros kBeyondLooks = 12 * kSecond;
+constexpr std::uint64_t kScanEvery = 1000;
 constexpr Micros kLookEvery = 20 * kMs;
 
 }  // namespace
 
-void GroupCounts::Add(const GroupCounts& o) {
-  steps += o.steps;
-  entries += o.entries;
-  acked += o.acked;
-  starts += o.starts;
-  kills += o.kills;
-  power_losses += o.power_losses;
-  disk_deaths += o.disk_deaths;
-  stops += o.stops;
-  cuts += o.cuts;
-  breaks += o.breaks;
-  pauses += o.pauses;
-  transfers += o.transfers;
-  disk_errors += o.disk_errors;
-  full_disks += o.full_disks;
-  rot += o.rot;
-  drops += o.drops;
-  snapshots += o.snapshots;
-  repairs += o.repairs;
-}
-
-std::string ToString(const GroupCounts& c) {
-  std::ostringstream out;
-  out << "entries=" << c.entries << " acked=" << c.acked << " starts=" << c.starts
-      << " kills=" << c.kills << " power_losses=" << c.power_losses
-      << " disk_deaths=" << c.disk_deaths << " stops=" << c.stops << " cuts=" << c.cuts
-      << " breaks=" << c.breaks << " pauses=" << c.pauses << " transfers=" << c.transfers
-      << " disk_errors=" << c.disk_errors << " full_disks=" << c.full_disks << " rot=" << c.rot
-      << " drops=" << c.drops << " snapshots=" << c.snapshots << " repairs=" << c.repairs;
-  return out.str();
-}
-
-GroupWorld::GroupWorld(const GroupOptions& options, bool print)
+GroupWorld::GroupWorld(const GroupOptions& options, bool print, std::uint64_t until)
     : options_(options),
       journal_(print),
       disk_dice_(options.seed ^ 0x6469736bu),
       dice_(options.seed ^ 0x64696365u),
       client_dice_(options.seed ^ 0x636c69656e74u),
       nemesis_dice_(options.seed ^ 0x6e656d65736973u),
-      oracle_(options_),
-      net_(options_, loop_, oracle_) {
+      oracle_(options_, loop_),
+      net_(options_, loop_, oracle_),
+      until_(until) {
   const SimPeer::World world{
       options_, loop_, net_, oracle_, disk_dice_, dice_, [this](int index, const std::string& why) {
         OnDied(index, why);
       }};
   std::vector<SimPeer*> all;
-  for (int i = 0; i < kPeers; ++i) {
+  for (int i = 0; i < options_.peers; ++i) {
     const int percent =
         options_.skewed_clocks ? static_cast<int>(nemesis_dice_.Between(50, 200)) : 100;
     peers_.push_back(std::make_unique<SimPeer>(i, world, percent));
@@ -64,18 +39,22 @@ GroupWorld::GroupWorld(const GroupOptions& options, bool print)
   }
   oracle_.SetPeers(all);
   net_.SetPeers(all);
-  const ClientWorld clients{options_, loop_, net_, oracle_, journal_, client_dice_};
-  int node = kPeers;
+  const ClientWorld clients{options_,     loop_,           net_, oracle_, journal_,
+                            client_dice_, has_dedup_topic_};
+  int node = options_.peers;
   for (int i = 0; i < options_.producers; ++i) {
     producers_.push_back(std::make_unique<Producer>(clients, node++));
   }
   for (int i = 0; i < options_.consumers; ++i) {
     others_.push_back(std::make_unique<Consumer>(clients, node++));
   }
+  if (options_.dedup || options_.topics) {
+    others_.push_back(std::make_unique<TopicKeeper>(clients, node++));
+  }
   for (int i = 0; i < options_.lockers; ++i) {
     others_.push_back(std::make_unique<Locker>(clients, node++));
   }
-  for (int i = 0; i < kPeers; ++i) {
+  for (int i = 0; i < options_.peers; ++i) {
     drainers_.push_back(
         std::make_unique<Drainer>(clients, node++, i, [this, i] { RestartDamaged(i); }));
   }
@@ -84,7 +63,7 @@ GroupWorld::GroupWorld(const GroupOptions& options, bool print)
 GroupWorld::~GroupWorld() = default;
 
 bool GroupWorld::Run() {
-  for (int i = 0; i < kPeers; ++i) {
+  for (int i = 0; i < options_.peers; ++i) {
     loop_.After(nemesis_dice_.Between(0, 50 * kMs), [this, i] { StartPeer(i); });
   }
   for (const auto& producer : producers_) producer->Begin();
@@ -92,21 +71,50 @@ bool GroupWorld::Run() {
   ScheduleNemesis();
   loop_.At(options_.fault_time, [this] { Heal(); });
   Micros look_at = 0;
-  while (!oracle_.violation() && loop_.RunOne()) {
+  while (!oracle_.violation() && loop_.steps() < until_ && loop_.RunOne()) {
+    if (loop_.steps() % kScanEvery == 0) oracle_.FullScan();
     if (!healed_ || loop_.now() < look_at) continue;
     look_at = loop_.now() + kLookEvery;
-    if (IsWell()) break;
-    if (loop_.now() > options_.fault_time + kHealedMax) {
-      oracle_.Fail("liveness", "the group does not serve again, or does not hold everything");
-    }
+    if (IsOver()) break;
   }
-  if (!oracle_.violation()) oracle_.CheckMajorities();
+  if (!oracle_.violation() && loop_.steps() < until_) CheckEnd();
   counts_.steps = loop_.steps();
   counts_.entries = oracle_.applied();
   counts_.acked = oracle_.acked();
   counts_.drops = oracle_.drops();
   counts_.snapshots = oracle_.installs();
+  counts_.halves = net_.halves();
+  for (const auto& p : peers_) {
+    const SimFaultsMet met = p->fs().met();
+    counts_.disk_errors += met.errors;
+    counts_.full_disks += met.no_space;
+    counts_.short_writes += met.short_writes;
+    counts_.bad_sectors += met.bad_sectors;
+    counts_.misdirected += met.misdirected;
+    counts_.lies += met.lies;
+    counts_.holds += p->holds();
+  }
   return !oracle_.violation().has_value();
+}
+
+// After healing.
+bool GroupWorld::IsOver() {
+  if (options_.beyond != GroupOptions::Beyond::kNo) {
+    return loop_.now() > options_.fault_time + kBeyondLooks;
+  }
+  if (IsWell()) return true;
+  const Micros served_since = options_.fault_time + kFailoverMax;
+  if (!options_.long_hang) oracle_.CheckLate(served_since);
+  if (loop_.now() > options_.fault_time + kHealedMax) {
+    oracle_.Fail("liveness", "the group does not serve again, or does not hold everything");
+  }
+  return false;
+}
+
+void GroupWorld::CheckEnd() {
+  oracle_.FullScan();
+  if (options_.beyond == GroupOptions::Beyond::kNo) return oracle_.CheckMajorities(false);
+  oracle_.CheckIntact();
 }
 
 void GroupWorld::StartPeer(int index) {
@@ -116,8 +124,20 @@ void GroupWorld::StartPeer(int index) {
   journal_.Note(loop_.now(), index, started.ok() ? "starts" : "does not start",
                 static_cast<std::uint64_t>(started.code()));
   if (started.ok()) return;
-  last_refusal_ = started.ToString();
+  OnRefused(index, started);
   RestartLater(index);
+}
+
+// Its state rotted, and the log does not reach back to what is left of it: the message asks for
+// another disk.
+void GroupWorld::OnRefused(int index, const Status& why) {
+  last_refusal_ = why.ToString();
+  bool& is_rotten = has_rotten_state_[static_cast<std::size_t>(index)];
+  if (!is_rotten || why.code() != StatusCode::kCorruption || !oracle_.MayDamage(index)) return;
+  is_rotten = false;
+  ++counts_.replaced;
+  journal_.Note(loop_.now(), index, "gets another disk");
+  peer(index).LoseDisk();
 }
 
 void GroupWorld::RestartLater(int index) {
@@ -139,7 +159,10 @@ void GroupWorld::Heal() {
   for (const auto& p : peers_) {
     p->set_healed();
     p->fs().ClearFaults();
+    p->fs().MendSectors();
     p->fs().set_capacity(UINT64_MAX);
+    p->fs().set_total_bytes(UINT64_MAX);
+    p->fs().set_names_full(false);
     loop_.After(0, [this, i = p->index()] { StartPeer(i); });
   }
   for (const auto& producer : producers_) producer->Finish();
@@ -147,12 +170,14 @@ void GroupWorld::Heal() {
   // What is in flight has its answer by then.
   loop_.After(4 * kSecond, [this] {
     for (std::size_t i = 0; i < producers_.size(); ++i) SendLast(i);
+    // It may never be acknowledged; what can be read is to be right all the same.
+    if (options_.beyond != GroupOptions::Beyond::kNo) Drain();
   });
 }
 
 void GroupWorld::SendLast(std::size_t producer) {
   producers_[producer]->SendLast([this] {
-    if (++last_sends_ == producers_.size()) Drain();
+    if (++last_sends_ == producers_.size() && options_.beyond == GroupOptions::Beyond::kNo) Drain();
   });
 }
 
@@ -185,6 +210,7 @@ std::string GroupWorld::Report() const {
   const GroupViolation violation =
       oracle_.violation().value_or(GroupViolation{.invariant = "CHECK", .detail = "see above"});
   out << "==== sim_broker: " << violation.invariant << " violated: " << violation.detail << "\n"
+      << "commit " << GitCommit() << "\n"
       << ToString(options_) << "\nstep " << loop_.steps() << " at " << loop_.now() << " us, "
       << oracle_.applied() << " entries committed, trace " << journal_.hash() << "\n"
       << ToString(counts_) << "\n";
@@ -206,7 +232,9 @@ std::string GroupWorld::Report() const {
   if (!last_death_.empty()) out << "last death of a disk: " << last_death_ << "\n";
   if (!oracle_.AllDelivered()) out << "delayed messages are still waiting\n";
   out << "last notes:\n" << journal_.LastNotes();
-  out << "reproduce: sim_broker --seed " << options_.seed << " --schedules 1 --trace\n====\n";
+  out << "reproduce: sim_broker --seed " << options_.seed << " --schedules 1"
+      << (options_.beyond == GroupOptions::Beyond::kNo ? "" : " --beyond") << " --until "
+      << loop_.steps() << " --trace\n====\n";
   return out.str();
 }
 

@@ -45,6 +45,7 @@ LoopNode::LoopNode(NodeHost& host, FileSystem& fs, const Clock& clock, dledger::
       writer_(*log_, [this] { return InstallSnapshot(); }),
       desk_(fs, options_.dir, clock, *log_, *application, options_.snapshot_bytes_per_second,
             LinksOfDesk()),
+      cleaner_(*log_, clock, options_.retention, [this](LogIndex first) { OnDropped(first); }),
       checkpoint_at_(log_->end_position()),
       committed_(options_.applied),
       applied_(options_.applied) {
@@ -176,7 +177,11 @@ dledger::SnapshotDesk::Links LoopNode::LinksOfDesk() {
   links.connected = [this](const PeerId& peer) { return host_.IsConnected(peer); };
   links.post_reader = [this](std::function<void()> task) { return PostReader(std::move(task)); };
   links.post_apply = [this](std::function<void()> task) {
-    if (is_installing_) return task();
+    if (is_installing_) {
+      // The disk thread waits. What the apply thread had to do before comes first.
+      WorkOfApplyThread();
+      return task();
+    }
     Post(kHandOverMax, std::move(task));
   };
   links.post_log = [this](std::function<void()> task) { Turn(kHandOverMax, std::move(task)); };
@@ -199,6 +204,7 @@ Status LoopNode::InstallSnapshot() {
     host_.OnInstalled(applied);
   });
   is_installing_ = false;
+  WorkOfApplyThread();
   if (installed.ok()) host_.OnDropped(log_->base().tail.next_index);
   return installed;
 }
@@ -246,19 +252,34 @@ void LoopNode::Checkpoint() {
   host_.Post(kCheckpointEvery, [this] { Checkpoint(); });
 }
 
-// Drops what it may, and not only what is old.
 void LoopNode::Clean() {
   host_.Post(host_.CleanEvery(), [this] { Clean(); });
   if (info_.recovering) return;
   const LogIndex durable =
       std::min({application_->DurableIndex(), applied_, driver_.settled_index()});
+  host_.CleansByTheRule() ? CleanByTheRule(durable) : CleanAnything(durable);
+}
+
+void LoopNode::CleanByTheRule(LogIndex durable) {
+  const std::optional<LogIndex> wanted = dledger::WantedByPeers(status());
+  const std::vector<dledger::SegmentFacts> segments = log_->segments();
+  const bool may_go = segments.size() > 1 && segments[1].first <= durable;
+  if (may_go && wanted && *wanted < segments[1].first) host_.OnHeld();
+  DieUnless(cleaner_.Clean({.durable = durable, .log_time_ms = log_time_ms_, .wanted = wanted}));
+}
+
+// Drops what it may, and not only what is old.
+void LoopNode::CleanAnything(LogIndex durable) {
   const std::vector<dledger::SegmentFacts> segments = log_->segments();
   if (segments.size() < 2 || segments[1].first > durable || host_.dice().OneIn(2)) return;
   const Result<std::size_t> dropped = log_->DropBefore(segments[1].first);
   if (dropped.status().code() == StatusCode::kIoError) DieUnless(dropped.status());
-  if (!dropped.ok()) return;
-  host_.OnDropped(segments[1].first);
-  Turn(kHandOverMax, [this, first = segments[1].first] { driver_.OnPurged(first); });
+  if (dropped.ok()) OnDropped(segments[1].first);
+}
+
+void LoopNode::OnDropped(LogIndex first) {
+  host_.OnDropped(first);
+  Turn(kHandOverMax, [this, first] { driver_.OnPurged(first); });
 }
 
 void LoopNode::Replace(EntryRef entry, std::function<void(Status)> done) {
@@ -339,6 +360,14 @@ void LoopNode::ApplySome() {
   Turn(kHandOverMax, [this] { driver_.OnApplied(applied_); });
   if (committed_ > applied_ && !std::exchange(is_apply_posted_, true)) {
     Post(kHandOverMax, [this] { ApplySome(); });
+  }
+}
+
+// While another thread is in the middle of something: as much as the dice say.
+void LoopNode::WorkOfApplyThread() {
+  if (host_.dice().OneIn(2)) application_->OnApplyIdle();
+  for (std::uint64_t turns = host_.dice().Below(4); turns > 0 && is_apply_posted_; --turns) {
+    ApplySome();
   }
 }
 

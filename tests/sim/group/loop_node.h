@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "dledger/disk_writer.h"
+#include "dledger/log_cleaner.h"
 #include "dledger/log_driver.h"
 #include "dledger/open_log.h"
 #include "dledger/snapshot_desk.h"
@@ -29,7 +30,9 @@ class NodeHost {
   virtual void SendToPeer(const PeerId& to, dledger::Message message) = 0;
   virtual void SendToPeer(const PeerId& to, dledger::SnapshotMessage message) = 0;
   virtual bool IsConnected(const PeerId& to) const = 0;
-  virtual Micros CleanEvery() const = 0;           // a look at the oldest segment; 0: never
+  virtual Micros CleanEvery() const = 0;     // a look at the oldest segment; 0: never
+  virtual bool CleansByTheRule() const = 0;  // the product's; else whatever may go goes
+  virtual void OnHeld() = 0;  // the oldest segment could go, but for a peer that catches up
   virtual void OnDropped(LogIndex first) = 0;      // the log begins there now
   virtual void OnInstalled(LogIndex applied) = 0;  // the state is another peer's up to there
   // Committed entries on their way to the application.
@@ -113,6 +116,10 @@ class LoopNode final : public dledger::Node, private dledger::Hands {
   void Prepare();
   void Checkpoint();
   void Clean();
+  void CleanByTheRule(LogIndex durable);
+  void CleanAnything(LogIndex durable);
+  void OnDropped(LogIndex first);
+  void WorkOfApplyThread();
   void ApplySome();
   void IdleApply();
 
@@ -124,6 +131,7 @@ class LoopNode final : public dledger::Node, private dledger::Hands {
   dledger::LogDriver driver_;
   dledger::DiskWriter writer_;
   dledger::SnapshotDesk desk_;
+  dledger::LogCleaner cleaner_;
 
   dledger::LeaderInfo info_;
   TimePoint ticked_at_;

@@ -48,6 +48,15 @@ class LoopServer final : public remoting::Server {
 
 namespace {
 
+std::string Peers(int count) {
+  std::string peers;
+  for (int i = 0; i < count; ++i) {
+    peers +=
+        (i == 0 ? "" : ";") + PeerIdOf(i).value() + "-10.0.0." + std::to_string(i + 1) + ":40911";
+  }
+  return peers;
+}
+
 int PeerOfId(const PeerId& id) {
   return id.value().back() - '0';
 }
@@ -85,6 +94,7 @@ SimPeer::SimPeer(int index, const World& world, int clock_percent)
       clock_(std::make_unique<PeerClock>(*this, clock_percent)) {
   SetBrokenGroundHandler(&sim::Die);
   fs_.set_short_writes(world.options.short_writes);
+  fs_.set_reads_old_after_failed_sync(world.options.reads_old);
 }
 
 SimPeer::~SimPeer() {
@@ -107,9 +117,14 @@ broker::BrokerConfig SimPeer::Config() const {
   source.home = "/root";
   source.text =
       "brokerName=broker-a\nenableDLegerCommitLog=true\ndLegerGroup=broker-a\n"
-      "dLegerPeers=n0-10.0.0.1:40911;n1-10.0.0.2:40911;n2-10.0.0.3:40911\n"
+      "dLegerPeers=" +
+      Peers(world_.options.peers) +
+      "\n"
       "storePathRootDir=/store\nmessageDelayLevel=1s 2s 3s\nlistenPort=10911\n"
       "logVerifyBytesPerSecond=0\n";
+  if (world_.options.preferred >= 0) {
+    source.text += "preferredLeaderId=" + PeerIdOf(world_.options.preferred).value() + "\n";
+  }
   source.text = source.text + "dLegerSelfId=" + PeerIdOf(index_).value() + "\nbrokerIP1=10.0.0." +
                 std::to_string(index_ + 1) + "\n";
   broker::LoadedBrokerConfig loaded = broker::LoadBrokerConfig(source);
@@ -145,6 +160,7 @@ broker::BrokerWorld SimPeer::BrokerGround() {
     o->open_node =
         [this](FileSystem& fs, const Clock& clock, dledger::NodeOptions options,
                dledger::Application* application) -> Result<std::unique_ptr<dledger::Node>> {
+      if (CleansByTheRule()) options.retention = Retention();
       Result<dledger::OpenedLog> log = dledger::OpenLog(fs, options);
       if (!log.ok()) return log.status();
       auto node = std::make_unique<LoopNode>(*this, fs, clock, std::move(options),
@@ -154,6 +170,28 @@ broker::BrokerWorld SimPeer::BrokerGround() {
     };
   };
   return ground;
+}
+
+// In little, as all sizes here.
+dledger::RetentionOptions SimPeer::Retention() const {
+  dledger::RetentionOptions retention;
+  retention.age = std::chrono::milliseconds(world_.options.retention_age / kMs);
+  retention.expired_percent = 0;
+  retention.forced_percent = 50;
+  retention.free_floor_bytes = UINT64_MAX;
+  return retention;
+}
+
+// Half used, and so many segments are too many.
+void SimPeer::FitDisk() {
+  const auto segments = static_cast<std::uint64_t>(world_.options.disk_segments);
+  fs_.set_total_bytes(2 * (fs_.disk().TotalBytes() + segments * world_.options.segment_bytes));
+}
+
+void SimPeer::LoseDisk() {
+  Die(false);
+  fs_.Wipe();
+  world_.oracle.OnDiskLost(index_, held_);
 }
 
 Status SimPeer::Start() {
@@ -175,6 +213,7 @@ Status SimPeer::Start() {
     world_.oracle.OnRecovered(index_, found.recovering,
                               found.last_index == LogIndex(0) && found.hard_state.term == Term(0));
     world_.net.OnPeerUp(index_);
+    is_started_ = true;
   });
   if (!up()) return Status::IoError("died while it started");
   if (!started.ok()) EndLife();
@@ -182,6 +221,8 @@ Status SimPeer::Start() {
 }
 
 void SimPeer::EndLife() {
+  // A node whose start failed may be gone already.
+  if (std::exchange(is_started_, false)) held_ = node_->status().last_index;
   life_->over = true;
   fs_.Kill();
   try {
@@ -280,7 +321,7 @@ Micros SimPeer::SyncLatency() {
   if (!healed_ && world_.options.disk_hang_max > 0 && world_.disk_dice.OneIn(200)) {
     latency += world_.disk_dice.Between(0, world_.options.disk_hang_max);
   }
-  return latency;
+  return latency + std::exchange(hang_, 0);
 }
 
 }  // namespace triad::sim

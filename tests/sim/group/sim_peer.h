@@ -56,6 +56,12 @@ class SimPeer final : public NodeHost {
   bool paused() const { return paused_until_ > world_.loop.now(); }
   void JumpWallClock(std::int64_t ms) { wall_offset_ms_ += ms; }
   void set_healed() { healed_ = true; }
+  // The next sync takes so long.
+  void HangDisk(Micros time) { hang_ = time; }
+  void FitDisk();  // to what is on it now, and some segments more
+  // It dies, if it lives; another, empty disk takes the place of its own.
+  void LoseDisk();
+  std::uint64_t holds() const { return holds_; }
 
   // Runs `task` as this peer, now.
   void Run(const std::function<void()>& task);
@@ -66,6 +72,8 @@ class SimPeer final : public NodeHost {
   void SendToPeer(const PeerId& to, dledger::SnapshotMessage message) override;
   bool IsConnected(const PeerId& to) const override;
   Micros CleanEvery() const override { return world_.options.clean_every; }
+  bool CleansByTheRule() const override { return world_.options.retention_age > 0; }
+  void OnHeld() override { ++holds_; }
   void OnDropped(LogIndex first) override;
   void OnInstalled(LogIndex applied) override;
   void OnApply(const std::vector<dledger::EntryRef>& entries) override;
@@ -78,6 +86,7 @@ class SimPeer final : public NodeHost {
 
   broker::BrokerConfig Config() const;
   broker::BrokerWorld BrokerGround();
+  dledger::RetentionOptions Retention() const;
   void EndLife();
   void Deliver(const LifePtr& life, std::function<void()> task);
   void ArmTimers();
@@ -89,6 +98,10 @@ class SimPeer final : public NodeHost {
   std::int64_t wall_offset_ms_ = 0;
   Micros paused_until_ = 0;
   bool healed_ = false;
+  Micros hang_ = 0;
+  std::uint64_t holds_ = 0;
+  bool is_started_ = false;
+  LogIndex held_;  // the log's last entry when the last life ended
 
   // Of the present life.
   LifePtr life_;

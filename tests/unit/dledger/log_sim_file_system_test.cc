@@ -197,6 +197,99 @@ TEST_F(SimCrash, AfterAFailedSyncTheNextOneSaysOkThoughBytesAreLost) {
   EXPECT_LT(lost, 16);
 }
 
+TEST_F(SimCrash, AfterAFailedSyncReadersMaySeeTheOldBytesAtOnce) {
+  std::set<std::string> seen;
+  for (std::uint64_t seed = 0; seed < 16; ++seed) {
+    SimFileSystem fs(seed, fs_.disk());
+    fs.set_reads_old_after_failed_sync(true);
+    Result<std::unique_ptr<File>> file = fs.Open("/d/f", OpenFlags{});
+    ASSERT_TRUE((*file)->Write(0, std::string(1024, 'p')).ok());
+    fs.FailNext(SimFault::kSync, "/d/f");
+    EXPECT_EQ((*file)->Sync().code(), StatusCode::kIoError);
+    EXPECT_EQ(fs.Bytes("/d/f"), fs.DurableBytes("/d/f"));
+    EXPECT_TRUE((*file)->Sync().ok());
+    seen.insert(fs.Bytes("/d/f"));
+  }
+  EXPECT_EQ(seen, (std::set<std::string>{std::string(1024, 'd'), std::string(1024, 'p')}));
+}
+
+TEST_F(SimCrash, ALyingSyncSaysOkAndTheNextCrashTellsTheTruth) {
+  fs_.FailNext(SimFault::kLie, "/d/f");
+  ASSERT_TRUE(file_->Sync().ok());
+  EXPECT_EQ(fs_.met().lies, 0u) << "that one had nothing to lose";
+  ASSERT_TRUE(file_->Write(0, std::string(512, 'p')).ok());
+  ASSERT_TRUE(file_->Sync().ok());
+  ASSERT_TRUE(file_->Write(512, std::string(512, 'q')).ok());
+  ASSERT_TRUE(file_->Sync().ok());
+  EXPECT_EQ(fs_.met().lies, 1u);
+  EXPECT_EQ(fs_.Bytes("/d/f"), std::string(512, 'p') + std::string(512, 'q'));
+  EXPECT_TRUE(fs_.IsSpoiled("/d/f", 0, 1));
+  EXPECT_FALSE(fs_.IsSpoiled("/d/f", 512, 512));
+  fs_.Crash(CrashMode::kKeepAll);
+  EXPECT_EQ(fs_.Bytes("/d/f"), std::string(512, 'd') + std::string(512, 'q'));
+}
+
+TEST_F(SimCrash, AMisdirectedWriteLeavesItsPlaceAndSpoilsAnother) {
+  ASSERT_TRUE(file_->Write(1024, std::string(3072, 'd')).ok());
+  ASSERT_TRUE(file_->Sync().ok());
+  fs_.FailNext(SimFault::kMisdirect, "/d/f");
+  for (int tries = 0; tries < 64 && fs_.met().misdirected == 0; ++tries) {
+    ASSERT_TRUE(file_->Write(700, std::string(100, 'p')).ok());
+  }
+  ASSERT_EQ(fs_.met().misdirected, 1u);
+  EXPECT_FALSE(fs_.IsSick()) << "it comes once";
+  ASSERT_TRUE(file_->Sync().ok());
+  fs_.Crash(CrashMode::kDropAll);
+  const std::string bytes = fs_.Bytes("/d/f");
+  const std::size_t at = bytes.rfind('p');
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_EQ((at + 1 - 800) % 512, 0u) << "another sector, the same place in it";
+  EXPECT_TRUE(fs_.IsSpoiled("/d/f", 700, 1));
+  EXPECT_TRUE(fs_.IsSpoiled("/d/f", at, 1));
+}
+
+TEST_F(SimCrash, ABadSectorFailsUntilItIsOverwritten) {
+  std::string buffer(1024, '\0');
+  fs_.BreakSector("/d/f", 1);
+  EXPECT_EQ(file_->Read(0, std::span<char>(buffer)).status().code(), StatusCode::kIoError);
+  EXPECT_TRUE(file_->Read(0, std::span<char>(buffer).first(512)).ok());
+  EXPECT_EQ(file_->Write(600, std::string(4, 'p')).code(), StatusCode::kIoError);
+  fs_.Kill();
+  file_ = std::move(fs_.Open("/d/f", OpenFlags{})).value();
+  EXPECT_EQ(file_->Read(1023, std::span<char>(buffer)).status().code(), StatusCode::kIoError);
+  EXPECT_TRUE(file_->Write(0, std::string(511, 'p')).ok()) << "the sector in front is good";
+  EXPECT_TRUE(fs_.IsSick());
+  ASSERT_TRUE(file_->Write(400, std::string(624, 'p')).ok()) << "all of it and more";
+  EXPECT_FALSE(fs_.IsSick());
+  EXPECT_TRUE(file_->Read(0, std::span<char>(buffer)).ok());
+  EXPECT_EQ(fs_.met().bad_sectors, 3u);
+}
+
+TEST_F(SimCrash, ARottenSectorIsZerosOrAnotherOne) {
+  ASSERT_TRUE(file_->Write(0, std::string(512, 'a')).ok());
+  ASSERT_TRUE(file_->Sync().ok());
+  fs_.CopySector("/d/f", 0, 1);
+  EXPECT_EQ(fs_.DurableBytes("/d/f"), std::string(1024, 'a'));
+  fs_.ZeroSector("/d/f", 0);
+  EXPECT_EQ(fs_.Bytes("/d/f"), std::string(512, '\0') + std::string(512, 'a'));
+  ASSERT_TRUE(file_->Write(0, std::string(512, 'b')).ok());
+  EXPECT_TRUE(fs_.IsSpoiled("/d/f", 0, 512)) << "not durable yet";
+  ASSERT_TRUE(file_->Sync().ok());
+  EXPECT_FALSE(fs_.IsSpoiled("/d/f", 0, 512));
+  EXPECT_TRUE(fs_.IsSpoiled("/d/f", 512, 512));
+}
+
+TEST_F(SimCrash, AFullDirectoryTakesNoNamesButBytes) {
+  fs_.set_names_full(true);
+  EXPECT_EQ(fs_.Open("/d/g", OpenFlags{.create = true}).status().code(), StatusCode::kNoSpace);
+  EXPECT_EQ(fs_.Rename("/d/f", "/d/g").code(), StatusCode::kNoSpace);
+  EXPECT_EQ(fs_.CreateDirs("/e").code(), StatusCode::kNoSpace);
+  EXPECT_TRUE(file_->Write(0, std::string(2000, 'p')).ok());
+  EXPECT_EQ(fs_.met().no_space, 3u);
+  fs_.set_names_full(false);
+  EXPECT_TRUE(fs_.Rename("/d/f", "/d/g").ok());
+}
+
 TEST_F(SimCrash, ATraceReplaysTheSameDisk) {
   SimFileSystem fs(5);
   fs.Record(true);
