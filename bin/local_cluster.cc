@@ -5,12 +5,14 @@
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <condition_variable>
+#include <cstddef>
 #include <cstring>
 #include <deque>
 #include <fstream>
@@ -51,13 +53,31 @@ bool PortIsFree(std::uint16_t port) {
   return free;
 }
 
+// Among all processes that pick ports here, until this one ends: a broker that is down keeps its
+// own. A name in the abstract namespace of Unix sockets goes with its process.
+bool Reserve(std::uint16_t port) {
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  const std::string text = "triad-port-" + std::to_string(port);
+  text.copy(name.sun_path + 1, text.size());
+  const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd >= 0 && ::bind(fd, reinterpret_cast<sockaddr*>(&name), bytes) == 0) return true;
+  if (fd >= 0) ::close(fd);
+  return false;
+}
+
+bool IsPickable(std::uint16_t port) {
+  return PortIsFree(port) && Reserve(port);
+}
+
 // A port p such that p and p - 2 (the VIP port) are free, outside the ephemeral range, so that no
 // outgoing connection takes it between two starts of the same broker.
 std::uint16_t PickPort(std::uint16_t* next) {
   for (int tries = 0; tries < 20000; ++tries) {
     const std::uint16_t port = *next;
     *next = port >= 31900 ? 12000 : static_cast<std::uint16_t>(port + 5);
-    if (PortIsFree(port) && PortIsFree(static_cast<std::uint16_t>(port - 2))) return port;
+    if (IsPickable(port) && IsPickable(static_cast<std::uint16_t>(port - 2))) return port;
   }
   LOG(FATAL) << "no free port between 12000 and 31900";
   return 0;

@@ -29,7 +29,7 @@ struct LocalHost {
   std::string address = "127.0.0.1";
   std::vector<std::string> wrapper;
   std::string store_dir;
-  std::string peer_name;
+  std::string peer_name{};
 };
 
 struct LocalClusterOptions {
