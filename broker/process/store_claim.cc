@@ -2,8 +2,11 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
+
+#include "common/crc32c.h"
 
 namespace triad::broker {
 namespace {
@@ -23,6 +26,32 @@ Status RefuseJavaStore(FileSystem& fs, const std::string& root, const std::strin
                                    kWayOut);
   }
   return Status::Ok();
+}
+
+std::string OneLine(std::string text) {
+  for (char& c : text) c = c == '\n' ? ' ' : c;
+  return text;
+}
+
+// `owner` without its checksum: "group=G\npeer=P\n".
+std::string Sealed(const std::string& owner) {
+  return owner + "crc32c=" + std::to_string(Crc32c(owner)) + "\n";
+}
+
+// kInvalidArgument: another's; kCorruption: the file says nothing that can be believed. Files of
+// older versions have no checksum.
+Status CheckOwner(const std::string& path, const std::string& root, const std::string& found,
+                  const std::string& mine) {
+  if (found == Sealed(mine) || found == mine) return Status::Ok();
+  const std::string theirs = found.substr(0, found.find("crc32c="));
+  const bool is_old = theirs == found && std::ranges::count(found, '\n') == 2;
+  if (is_old || found == Sealed(theirs)) {
+    return Status::InvalidArgument(root + " is the store of " + OneLine(theirs) + "and this is " +
+                                   OneLine(mine) + "; " + kWayOut);
+  }
+  return Status::Corruption(path +
+                            " is damaged and does not tell whose store this is. If it is of " +
+                            OneLine(mine) + "remove that file and start again; else " + kWayOut);
 }
 
 Status WriteWhole(File* file, const std::string& text) {
@@ -49,16 +78,14 @@ Result<std::unique_ptr<StoreClaim>> StoreClaim::Make(FileSystem& fs, const std::
   TRIAD_RETURN_IF_ERROR(WriteWhole(lock->get(), std::to_string(::getpid())));
 
   const std::string mine = "group=" + group + "\npeer=" + peer_id + "\n";
-  auto owner = ReadFile(fs, root + "/owner");
+  const std::string path = root + "/owner";
+  auto owner = ReadFile(fs, path);
   if (owner.status().code() == StatusCode::kNotFound) {
-    TRIAD_RETURN_IF_ERROR(WriteFileAtomically(fs, root + "/owner", mine));
+    TRIAD_RETURN_IF_ERROR(WriteFileAtomically(fs, path, Sealed(mine)));
   } else if (!owner.ok()) {
     return owner.status();
-  } else if (*owner != mine) {
-    std::string theirs = *owner;
-    for (char& c : theirs) c = c == '\n' ? ' ' : c;
-    return Status::InvalidArgument(root + " is the store of " + theirs + "and this is group=" +
-                                   group + " peer=" + peer_id + "; " + kWayOut);
+  } else {
+    TRIAD_RETURN_IF_ERROR(CheckOwner(path, root, *owner, mine));
   }
   return std::unique_ptr<StoreClaim>(new StoreClaim(std::move(*lock)));
 }

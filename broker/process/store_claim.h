@@ -1,6 +1,6 @@
 // StoreClaim: the store directory is this peer's, and this process is its only user.
 //
-// `lock` is held while the claim lives; `owner` names group and peer. Refused before anything is
+// `lock` is held while the claim lives; `owner` names group and peer, with a checksum. Refused before anything is
 // written: a store of the Java broker, another peer's store, a store in use (cases.md OPS-1,
 // UPG-1). Thread: the starting one.
 
@@ -17,7 +17,7 @@ namespace triad::broker {
 class StoreClaim {
  public:
   // Makes `root` when absent. Errors: kInvalidArgument (foreign: whose), kPermissionDenied (in use:
-  // by which process); both name the directory and the way out.
+  // by which process), kCorruption (`owner` is damaged); all name the directory and the way out.
   static Result<std::unique_ptr<StoreClaim>> Make(FileSystem& fs, const std::string& root,
                                                   const std::string& group,
                                                   const std::string& peer_id);

@@ -68,6 +68,34 @@ TEST(StoreClaim, AnotherPeersStoreIsRefusedWithItsOwner) {
   }
 }
 
+TEST(StoreClaim, AFlippedBitInTheOwnerIsDamageAndNoStrangersStore) {
+  const StoreTempDir dir;
+  const std::string path = dir.path() + "/owner";
+  ASSERT_TRUE(StoreClaim::Make(PosixFileSystem(), dir.path(), "g", "n0").ok());
+  const std::string whole = ReadFile(PosixFileSystem(), path).value();
+  for (std::size_t bit = 0; bit < whole.size() * 8; ++bit) {
+    std::string flipped = whole;
+    flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
+    ASSERT_TRUE(WriteFileAtomically(PosixFileSystem(), path, flipped).ok());
+    const auto claim = StoreClaim::Make(PosixFileSystem(), dir.path(), "g", "n0");
+    ASSERT_EQ(claim.status().code(), StatusCode::kCorruption) << bit << ": " << claim.status();
+    ASSERT_THAT(std::string(claim.status().message()), HasSubstr(path + " is damaged"));
+  }
+  ASSERT_TRUE(WriteFileAtomically(PosixFileSystem(), path, "").ok());
+  EXPECT_EQ(StoreClaim::Make(PosixFileSystem(), dir.path(), "g", "n0").status().code(),
+            StatusCode::kCorruption);
+}
+
+TEST(StoreClaim, AnOwnerOfAnOlderVersionHasNoChecksum) {
+  const StoreTempDir dir;
+  const std::string path = dir.path() + "/owner";
+  ASSERT_TRUE(WriteFileAtomically(PosixFileSystem(), path, "group=g\npeer=n0\n").ok());
+  EXPECT_TRUE(StoreClaim::Make(PosixFileSystem(), dir.path(), "g", "n0").ok());
+  const auto other = StoreClaim::Make(PosixFileSystem(), dir.path(), "g", "n1");
+  EXPECT_EQ(other.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(other.status().message()), HasSubstr("group=g peer=n0"));
+}
+
 TEST(StoreClaim, UPG_1_AJavaStoreIsRefusedUntouched) {
   const StoreTempDir dir;
   ASSERT_TRUE(PosixFileSystem().CreateDirs(dir.path() + "/commitlog").ok());
