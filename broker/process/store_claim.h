@@ -1,8 +1,8 @@
 // StoreClaim: the store directory is this peer's, and this process is its only user.
 //
-// `lock` is held while the claim lives; `owner` names group and peer, with a checksum. Refused before anything is
-// written: a store of the Java broker, another peer's store, a store in use (cases.md OPS-1,
-// UPG-1). Thread: the starting one.
+// `lock` is held while the claim lives; `owner` names group and peer, with a checksum. Refused
+// before anything is written: a store of the Java broker, another peer's store, a store in use
+// (cases.md OPS-1, UPG-1). Thread: the starting one.
 
 #pragma once
 
