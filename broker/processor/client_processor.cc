@@ -10,6 +10,7 @@
 #include "broker/processor/system_state.h"
 #include "broker/service/peer_members.h"
 #include "remoting/headers.h"
+#include "remoting/json.h"
 
 namespace triad::broker {
 namespace {
@@ -43,6 +44,9 @@ void ClientProcessor::Register(Dispatcher* dispatcher) {
                        [this](RequestPtr request, Reply reply) { OnConsumerList(request, reply); });
   dispatcher->Register(PeerMembers::kRequest,
                        [this](RequestPtr request, Reply reply) { OnPeerAsks(request, reply); });
+  dispatcher->Register(PeerMembers::kSubscriptionRequest, [this](RequestPtr request, Reply reply) {
+    OnPeerAsksSubscription(request, reply);
+  });
   dispatcher->Register(remoting::kCheckClientConfig,
                        [this](RequestPtr request, Reply reply) { OnCheckConfig(request, reply); });
   auto policy = LeaderGate::For(kEnsureBudget, remoting::kServiceNotAvailable);
@@ -213,6 +217,27 @@ void ClientProcessor::OnPeerAsks(const RequestPtr& request, const Reply& reply) 
     list.ids.push_back(id.value());
   }
   reply(SuccessWith(request->command, list.Encode()));
+}
+
+void ClientProcessor::OnPeerAsksSubscription(const RequestPtr& request, const Reply& reply) {
+  const auto group = request->command.ext.GetString("consumerGroup");
+  const auto topic = request->command.ext.GetString("topic");
+  for (const Status& status : {group.status(), topic.status()}) {
+    if (status.ok()) continue;
+    reply(BadRequest(request->command, status));
+    return;
+  }
+  const SubscriptionPtr known =
+      context_.consumers.FindSubscription(GroupName(group.value()), Topic(topic.value()));
+  if (known == nullptr) {
+    reply(remoting::Command::ResponseTo(
+        request->command, remoting::kSubscriptionNotExist,
+        "group " + group.value() + " does not subscribe to " + topic.value() + " here"));
+    return;
+  }
+  remoting::JsonWriter writer;
+  known->WriteTo(&writer);
+  reply(SuccessWith(request->command, writer.Take()));
 }
 
 void ClientProcessor::AnswerList(const RequestPtr& request, const Reply& reply,

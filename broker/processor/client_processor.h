@@ -33,6 +33,7 @@ class ClientProcessor {
   void EnsureGroups(const RequestPtr& request, const remoting::HeartbeatData& heartbeat,
                     std::function<void(Status)> done);
   void OnPeerAsks(const RequestPtr& request, const Reply& reply);
+  void OnPeerAsksSubscription(const RequestPtr& request, const Reply& reply);
   void AnswerList(const RequestPtr& request, const Reply& reply, const GroupName& group,
                   const std::vector<ClientId>& others);
   bool IsOrdered(const remoting::ConsumerData& group) const;

@@ -12,7 +12,8 @@ namespace triad::broker {
 inline constexpr std::int32_t kForwardRequest = 60001;
 // Request, made by a peer for itself: create a consumer group and its retry topic.
 inline constexpr std::int32_t kEnsureGroupRequest = 60003;
-// 60004: peer to peer, the members of a group (broker/service/peer_members.h).
+// 60004, 60005: peer to peer, the members and the subscriptions of a group
+// (broker/service/peer_members.h).
 // Response, from the other peer or from a handler to the gate: nothing was done, somebody else
 // leads. Never reaches a client.
 inline constexpr std::int32_t kNotLeaderResponse = 60002;

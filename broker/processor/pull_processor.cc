@@ -7,6 +7,7 @@
 
 #include "broker/processor/names.h"
 #include "broker/processor/response.h"
+#include "broker/service/peer_members.h"
 #include "remoting/codes.h"
 
 namespace triad::broker {
@@ -55,7 +56,21 @@ void PullProcessor::OnPull(const RequestPtr& request, const Reply& reply) {
     AskLeader(pull);
     return;
   }
-  if (!refusal) refusal = FindFilter(pull->header, &pull->filter);
+  if (!refusal) refusal = FindFilter(pull->header, nullptr, &pull->filter);
+  // The consumer's heartbeat may not have come here since this peer was started.
+  if (refusal.code == remoting::kSubscriptionNotExist && context_.peer_members != nullptr &&
+      context_.peer_members->young()) {
+    context_.peer_members->AskSubscription(
+        GroupName(pull->header.consumer_group), pull->queue.topic,
+        [this, pull](SubscriptionPtr known) {
+          Begin(pull, FindFilter(pull->header, std::move(known), &pull->filter));
+        });
+    return;
+  }
+  Begin(pull, std::move(refusal));
+}
+
+void PullProcessor::Begin(const PullPtr& pull, Refusal refusal) {
   if (refusal) {
     Refuse(*pull, refusal);
     return;
@@ -65,9 +80,9 @@ void PullProcessor::OnPull(const RequestPtr& request, const Reply& reply) {
         context_.config.long_polling ? std::chrono::milliseconds(std::clamp<std::int64_t>(
                                            pull->header.suspend_timeout_ms, 0, kHoldMax.count()))
                                      : context_.config.short_polling.get();
-    pull->hold_until = request->arrived + hold;
+    pull->hold_until = pull->request->arrived + hold;
   } else {
-    pull->hold_until = request->arrived;
+    pull->hold_until = pull->request->arrived;
   }
   CommitOffset(*pull);
   Examine(pull);
@@ -121,7 +136,7 @@ Refusal PullProcessor::CheckPermissions(const remoting::PullMessageRequest& head
 }
 
 Refusal PullProcessor::FindFilter(const remoting::PullMessageRequest& header,
-                                  TagFilter* filter) const {
+                                  SubscriptionPtr elsewhere, TagFilter* filter) const {
   std::string expression = header.subscription;
   std::string type = header.expression_type;
   if ((header.sys_flag & kSubscriptionBit) == 0) {
@@ -136,7 +151,8 @@ Refusal PullProcessor::FindFilter(const remoting::PullMessageRequest& header,
             .forbidden_type = 4};
       }
     }
-    const auto subscription = context_.consumers.FindSubscription(group, Topic(header.topic));
+    auto subscription = context_.consumers.FindSubscription(group, Topic(header.topic));
+    if (subscription == nullptr) subscription = std::move(elsewhere);
     if (subscription == nullptr) {
       return {.code = remoting::kSubscriptionNotExist,
               .remark = "the consumer's subscription not exist, group: " + group.value() +

@@ -59,7 +59,11 @@ class PullProcessor {
 
   void OnPull(const RequestPtr& request, const Reply& reply);
   Refusal CheckPermissions(const remoting::PullMessageRequest& header) const;
-  Refusal FindFilter(const remoting::PullMessageRequest& header, TagFilter* filter) const;
+  // `elsewhere`: the subscription as another peer knows it, when this one does not; may be null.
+  Refusal FindFilter(const remoting::PullMessageRequest& header, SubscriptionPtr elsewhere,
+                     TagFilter* filter) const;
+  // With its filter, or with why there is none.
+  void Begin(const PullPtr& pull, Refusal refusal);
   void CommitOffset(const Pull& pull) const;
   bool AnswerReset(const Pull& pull);
 

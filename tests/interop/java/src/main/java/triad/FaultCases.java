@@ -4,6 +4,9 @@ import static triad.Support.message;
 
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -109,7 +112,7 @@ final class FaultCases {
 
   /**
    * Every peer is restarted by SIGTERM in turn, then whoever leads, under load: a client with the default settings
-   * sees no failed send and no gap.
+   * sees no failed send and no gap, and complains of nothing in its log.
    */
   static String rollingRestart() throws Exception {
     String topic = "JRolling" + Support.RUN;
@@ -127,6 +130,7 @@ final class FaultCases {
     consumer.start();
     boolean ok = Support.waitFor(60, () -> order.received.get() == keys);
 
+    long quiet = logLength();
     AtomicBoolean stop = new AtomicBoolean();
     AtomicInteger sent = new AtomicInteger(keys);
     AtomicInteger failed = new AtomicInteger();
@@ -155,10 +159,36 @@ final class FaultCases {
     stop.set(true);
     load.join();
     ok &= Support.waitFor(60, () -> order.received.get() >= sent.get());
+    List<String> complaints = complaintsBehind(quiet);
+    for (String line : complaints.subList(0, Math.min(10, complaints.size()))) System.out.println("in the client's log: " + line);
     consumer.shutdown();
     producer.shutdown();
-    ok &= failed.get() == 0 && order.gaps.get() == 0 && order.received.get() == sent.get();
-    return Support.result(ok, "sent=%d failed=%d received=%d repeated=%d gaps=%d slowest_send_ms=%d", sent.get(),
-        failed.get(), order.received.get(), order.repeated.get(), order.gaps.get(), longestMs[0]);
+    ok &= failed.get() == 0 && complaints.isEmpty() && order.gaps.get() == 0 && order.received.get() == sent.get();
+    return Support.result(ok, "sent=%d failed=%d received=%d repeated=%d gaps=%d client_errors=%d slowest_send_ms=%d", sent.get(),
+        failed.get(), order.received.get(), order.repeated.get(), order.gaps.get(), complaints.size(), longestMs[0]);
+  }
+
+  /** The log of the client's library (5.x with its tools beside it). */
+  private static Path log() {
+    return Path.of(System.getProperty("user.home"), "logs", "rocketmqlogs", "tools_default.log");
+  }
+
+  private static long logLength() throws Exception {
+    // Its first lines are there since the producer began: without them nothing would be seen.
+    if (!Support.waitFor(10, () -> Files.isRegularFile(log()) && log().toFile().length() > 0)) {
+      throw new Support.Failed("the client writes no log " + log());
+    }
+    return log().toFile().length();
+  }
+
+  /** Warnings, errors and exceptions of producer and consumer since then. */
+  private static List<String> complaintsBehind(long length) throws Exception {
+    List<String> lines = new ArrayList<>();
+    byte[] all = Files.readAllBytes(log());
+    String text = new String(all, (int) length, all.length - (int) length, StandardCharsets.UTF_8);
+    for (String line : text.split("\n")) {
+      if (line.contains(" WARN ") || line.contains(" ERROR ") || line.contains("Exception:")) lines.add(line);
+    }
+    return lines;
   }
 }

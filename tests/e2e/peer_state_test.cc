@@ -1,0 +1,91 @@
+// What one peer says of the broker's state, when others know it better.
+
+#include <signal.h>
+
+#include <future>
+#include <tuple>
+
+#include "tests/e2e/state_fixture.h"
+
+namespace triad {
+namespace {
+
+using std::chrono::seconds;
+
+// Clients greet every peer within half a minute; a planned restart must not cost them that.
+TEST_F(State, APeerThatWasJustStartedTakesASubscriptionFromTheOthers) {
+  StartCluster();
+  CreateTopic("Subscribed", 1);
+  const std::size_t leader = Leader();
+  ASSERT_TRUE(Send(leader, "Subscribed", "x", 0).ok());
+  remoting::HeartbeatData heartbeat;
+  heartbeat.client_id = "c";
+  heartbeat.consumers.emplace_back().group_name = "g_subscribed";
+  heartbeat.consumers.back().subscriptions.emplace_back().topic = "Subscribed";
+  heartbeat.consumers.back().subscriptions.back().sub_string = "*";
+  remoting::Command greeting = remoting::Command::Request(remoting::kHeartBeat);
+  greeting.body = heartbeat.Encode();
+  const auto greeted = Ask((leader + 1) % 3, greeting);
+  ASSERT_TRUE(greeted.ok() && greeted->code == 0);
+  const auto pull = [&](const std::string& group) {
+    remoting::PullMessageRequest header;
+    header.consumer_group = group;
+    header.topic = "Subscribed";
+    header.max_msg_nums = 1;
+    remoting::Command request = remoting::Command::Request(remoting::kPullMessage);
+    header.Encode(&request.ext);
+    const auto answer = Ask(leader, request);
+    return answer.ok() ? answer->code : -1;
+  };
+  EXPECT_EQ(pull("g_subscribed"), remoting::kSuccess);
+  EXPECT_EQ(pull("g_nobody"), remoting::kSubscriptionNotExist);
+}
+
+// Also what a change that changes nothing, or a removal of nothing, says.
+TEST_F(State, ATopicsConfigurationIsNotTakenFromALeaderThatHearsNoMajority) {
+  StartCluster();
+  CreateTopic("Settings", 3);
+  const std::size_t leader = Leader();
+  const auto ask = [&](std::size_t peer, std::int32_t code, const std::string& topic) {
+    remoting::Command request = remoting::Command::Request(code);
+    if (code == remoting::kUpdateAndCreateTopic) {
+      remoting::CreateTopicRequest header;
+      header.topic = topic;
+      header.read_queue_nums = header.write_queue_nums = 3;
+      header.perm = 6;
+      header.topic_filter_type = "SINGLE_TAG";
+      header.Encode(&request.ext);
+    } else {
+      remoting::TopicRequest{topic}.Encode(&request.ext);
+    }
+    const Result<remoting::Command> answer = Ask(peer, request);
+    return answer.ok() ? answer->code : -1;
+  };
+  const std::vector<std::size_t> followers = {(leader + 1) % 3, (leader + 2) % 3};
+  for (std::size_t peer = 0; peer < 3; ++peer) {
+    EXPECT_EQ(ask(peer, remoting::kGetTopicConfig, "Settings"), remoting::kSuccess);
+    EXPECT_EQ(ask(peer, remoting::kGetTopicConfig, "Nothing"), remoting::kTopicNotExist);
+    EXPECT_EQ(ask(peer, remoting::kUpdateAndCreateTopic, "Settings"), remoting::kSuccess);
+    EXPECT_EQ(ask(peer, remoting::kDeleteTopicInBroker, "Nothing"), remoting::kSuccess);
+  }
+  for (const std::size_t peer : followers) {
+    ASSERT_TRUE(cluster_->Signal(peer, SIGSTOP).ok());
+    ASSERT_TRUE(Eventually([&] { return Stopped(peer); }, seconds(30)));
+  }
+  const std::tuple<std::int32_t, const char*, std::int32_t> wrong[] = {
+      {remoting::kGetTopicConfig, "Settings", remoting::kSuccess},
+      {remoting::kGetTopicConfig, "Nothing", remoting::kTopicNotExist},
+      {remoting::kUpdateAndCreateTopic, "Settings", remoting::kSuccess},
+      {remoting::kDeleteTopicInBroker, "Nothing", remoting::kSuccess}};
+  std::vector<std::future<int>> answers;
+  for (const auto& [code, topic, answer] : wrong) {
+    answers.push_back(std::async(std::launch::async, ask, leader, code, topic));
+  }
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    EXPECT_NE(answers[i].get(), std::get<2>(wrong[i])) << std::get<0>(wrong[i]);
+  }
+  for (const std::size_t peer : followers) ASSERT_TRUE(cluster_->Signal(peer, SIGCONT).ok());
+}
+
+}  // namespace
+}  // namespace triad
