@@ -116,7 +116,7 @@ Status Run::BuildHosts() {
     } else {
       layout_ = std::move(*layout);
       TRIAD_RETURN_IF_ERROR(layout_->Enter("c"));
-      namesrv_host_ = {layout_->AddressOf("ns"), layout_->WrapperOf("ns"), ""};
+      namesrv_host_ = {layout_->AddressOf("ns"), layout_->WrapperOf("ns"), "", ""};
     }
   }
   if (needs_disks_) {
@@ -130,7 +130,7 @@ Status Run::BuildHosts() {
   }
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     const std::string name = "n" + std::to_string(i);
-    if (layout_) hosts_[i] = {layout_->AddressOf(name), layout_->WrapperOf(name), ""};
+    if (layout_) hosts_[i] = {layout_->AddressOf(name), layout_->WrapperOf(name), "", ""};
     if (disks_) hosts_[i].store_dir = disks_->StoreOf(i);
     if (!needs_clocks_) continue;
     clock_files_.push_back(options_.work_dir + "/clock-" + name);

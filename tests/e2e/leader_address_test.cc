@@ -49,9 +49,9 @@ class LeaderAddress : public ClusterTest {
     if (!BuildHosts()) return false;
     const Status entered = layout_->Enter("c");
     EXPECT_TRUE(entered.ok()) << entered;
-    namesrv_host_ = {layout_->AddressOf("ns"), layout_->WrapperOf("ns"), ""};
+    namesrv_host_ = {layout_->AddressOf("ns"), layout_->WrapperOf("ns"), "", ""};
     for (const char* host : {"n0", "n1", "n2"}) {
-      hosts_.push_back({layout_->AddressOf(host), layout_->WrapperOf(host), ""});
+      hosts_.push_back({layout_->AddressOf(host), layout_->WrapperOf(host), "", ""});
     }
     overrides["leaderIP"] = layout_->FreeAddress();
     StartCluster(std::move(overrides));
