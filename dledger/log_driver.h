@@ -100,6 +100,7 @@ class LogDriver {
   void OnSnapshotReady(const SnapshotHead& head);
   void OnPurged(LogIndex first_index);  // the log on disk begins there now
   void OnWake() { is_awake_ = true; }
+  bool is_idle() const { return window_.uncommitted() == 0; }  // all that was built is committed
   void OnRead(PendingRead read);
   void OnTransfer(const PeerId& to, TimePoint deadline, std::function<void(Status)> done);
   void OnChange(MembershipOp op, const PeerAddress& peer, TimePoint deadline,

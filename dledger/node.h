@@ -69,7 +69,8 @@ class Application {
  public:
   virtual ~Application() = default;
 
-  // Log thread, only while ready. Append what waits to `entry` (which holds head_bytes already), at
+  // Log thread, or another one in its place ("log thread" below means both: one at a time), only
+  // while ready. Append what waits to `entry` (which holds head_bytes already), at
   // most room_bytes and about 1 MiB.
   virtual BuildResult Build(const BuildContext& context, std::string* entry) = 0;
   // Log thread. Every change of LeaderInfo. With ready = true: everything before is applied and no
@@ -165,6 +166,8 @@ class Node {
 
   // ---- any thread ----
   virtual void WakeProposer() = 0;  // something waits for Build; cheap when already awake
+  // As WakeProposer; may run Build before it returns. The caller holds no lock.
+  virtual void ProposeNow() { WakeProposer(); }
   virtual LeaderInfo leader_info() const = 0;
   virtual NodeStatus status() const = 0;
   // Confirms leadership after this call and waits until everything committed before it is applied;

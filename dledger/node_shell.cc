@@ -33,15 +33,16 @@ NodeShell::NodeShell(FileSystem& fs, const Clock& clock, NodeOptions options,
                                .tail = log_->tail()},
               application, this),
       disk_(*log_, options_.sync_flush,
-            DiskThread::Events{
-                .on_done =
-                    [this](Token token) { Post([this, token] { driver_.OnStorageDone(token); }); },
-                .on_written = [this] { background_.OnWritten(); },
-                .on_reset =
-                    [this] {
-                      return desk_.InstallPending(
-                          [this](LogIndex applied) { apply_.TakeOver(applied); });
-                    }}),
+            DiskThread::Events{.on_done =
+                                   [this](Token token) {
+                                     RunOrPost([this, token] { driver_.OnStorageDone(token); });
+                                   },
+                               .on_written = [this] { background_.OnWritten(); },
+                               .on_reset =
+                                   [this] {
+                                     return desk_.InstallPending(
+                                         [this](LogIndex applied) { apply_.TakeOver(applied); });
+                                   }}),
       apply_(*log_, *application, options_.applied, [this] { OnAppliedMoved(); }),
       background_(
           *log_, clock_, options_.prepare_bytes, options_.retention,
@@ -87,21 +88,39 @@ Status NodeShell::Start() {
 void NodeShell::RunLogThread() {
   SetThreadName("dledger-log");
   const auto work = asio::make_work_guard(io_);
-  ticked_at_ = clock_.MonoNow();
-  driver_.Begin();
-  log_time_ms_ = driver_.LogTimeMs();
-  if (transport_ != nullptr) transport_->Start();
-  EndTurn();
-  ArmTick();
+  {
+    const auto turn = BeginTurn();
+    ticked_at_ = clock_.MonoNow();
+    driver_.Begin();
+    log_time_ms_ = driver_.LogTimeMs();
+    if (transport_ != nullptr) transport_->Start();
+    EndTurn();
+    ArmTick();
+    takes_turns_ = true;
+  }
   io_.run();
 }
 
 template <typename Task>
 void NodeShell::Post(Task task) {
   asio::post(io_, [this, task = std::move(task)]() mutable {
+    const auto turn = BeginTurn();
     task();
     EndTurn();
   });
+}
+
+template <typename Task>
+void NodeShell::RunOrPost(Task task) {
+  {
+    const std::unique_lock turn(turn_mutex_, std::try_to_lock);
+    if (turn && takes_turns_) {
+      task();
+      EndTurn();
+      return;
+    }
+  }
+  Post(std::move(task));
 }
 
 void NodeShell::EndTurn() {
@@ -114,8 +133,9 @@ void NodeShell::EndTurn() {
     driver_.OnApplied(applied);
     driver_.EndTurn();
   }
-  disk_.Push(&turn_ops_);
+  // The others first: their way to the disk is longer.
   if (transport_ != nullptr) transport_->Flush();
+  disk_.Push(&turn_ops_);
 }
 
 void NodeShell::ArmTick() {
@@ -126,6 +146,7 @@ void NodeShell::ArmTick() {
 }
 
 void NodeShell::OnTickTimer() {
+  const auto turn = BeginTurn();
   const TimePoint now = clock_.MonoNow();
   loop_delay_.Record(now, std::chrono::steady_clock::now() - tick_timer_.expiry());
   const std::int64_t due = (now - ticked_at_) / kTick;
@@ -313,6 +334,19 @@ void NodeShell::WakeProposer() {
   });
 }
 
+// With more on its way a turn of the log thread gathers more than one connection's read.
+void NodeShell::ProposeNow() {
+  {
+    const std::unique_lock turn(turn_mutex_, std::try_to_lock);
+    if (turn && takes_turns_ && driver_.is_idle()) {
+      driver_.OnWake();
+      EndTurn();
+      return;
+    }
+  }
+  WakeProposer();
+}
+
 LeaderInfo NodeShell::leader_info() const {
   std::lock_guard hold(snapshot_mutex_);
   return info_snapshot_;
@@ -468,6 +502,8 @@ void NodeShell::Replace(EntryRef entry, std::function<void(Status)> done) {
 // ---- the end ----
 
 void NodeShell::CloseLogThread() {
+  const auto turn = BeginTurn();
+  takes_turns_ = false;
   CloseInbox();
   driver_.Fail(Stopped());
   disk_.Push(&turn_ops_);

@@ -1,7 +1,10 @@
 // NodeShell: the threads of one peer and what they hand to each other. Private to dledger/.
 //
-// The log thread runs `io_`: ticks, peer sockets, LogDriver. Others post to it. What the driver
-// wants stored in a turn goes to the disk thread in one piece at the end of the turn. Bounds: read
+// The log thread runs `io_`: ticks, peer sockets, LogDriver. All it does is done in turns, under
+// `turn_mutex_`. Others post to it; two of them, a connection whose send finds the log idle and the
+// disk thread behind a sync, take the turn themselves when nobody has it: the log thread need not
+// wake up for it. "Log thread" below means: in a turn. What the driver wants stored in a turn goes
+// to the disk thread in one piece at the end of the turn. Bounds: read
 // and transfer callers as in read_queue.h and log_driver.h, reader tasks as in reader_pool.h.
 
 #pragma once
@@ -39,6 +42,7 @@ class NodeShell final : public Node, private Hands, private PeerEvents {
   // ---- Node ----
   Status Start() override;
   void WakeProposer() override;
+  void ProposeNow() override;
   LeaderInfo leader_info() const override;
   NodeStatus status() const override;
   void ReadIndex(std::chrono::milliseconds timeout, std::function<void(Status)> done) override;
@@ -99,6 +103,7 @@ class NodeShell final : public Node, private Hands, private PeerEvents {
   void SetPeers(const std::vector<PeerAddress>& peers) override;
 
   // ---- PeerEvents (log thread) ----
+  std::unique_lock<std::mutex> BeginTurn() override { return std::unique_lock(turn_mutex_); }
   Hello OwnState() override;
   std::uint64_t OwnGroupId() override;
   void OnHello(const Hello& hello) override;
@@ -111,6 +116,9 @@ class NodeShell final : public Node, private Hands, private PeerEvents {
   // Runs `task` on the log thread as one turn.
   template <typename Task>
   void Post(Task task);
+  // Any thread. Runs `task` as a turn at once, unless another turn is under way: then as Post.
+  template <typename Task>
+  void RunOrPost(Task task);
   void EndTurn();
   void ArmTick();
   void OnTickTimer();
@@ -126,6 +134,9 @@ class NodeShell final : public Node, private Hands, private PeerEvents {
 
   const Clock& clock_;
   const NodeOptions options_;
+
+  std::mutex turn_mutex_;     // taken first; whoever does not run `io_` only tries
+  bool takes_turns_ = false;  // in a turn: begun, and not closed
 
   asio::io_context io_{1};
   asio::steady_timer tick_timer_{io_};

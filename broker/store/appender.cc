@@ -73,8 +73,9 @@ Appender::Appender(AppenderOptions options, const Clock& clock)
 
 Appender::~Appender() = default;
 
-void Appender::set_wake(std::function<void()> wake) {
+void Appender::set_wake(std::function<void()> wake, std::function<void()> wake_now) {
   shared_->wake = std::move(wake);
+  shared_->wake_now = wake_now ? std::move(wake_now) : shared_->wake;
 }
 
 void Appender::set_state(const ReplicatedState* state) {
@@ -124,7 +125,7 @@ void Appender::BeginGather() {
 
 void Appender::EndGather() {
   is_gathering = false;
-  if (gathered > 0) WakeForGathered();
+  if (std::exchange(gathered, 0) > 0 && shared_->wake_now) shared_->wake_now();
 }
 
 void Appender::WakeForGathered() {

@@ -93,7 +93,9 @@ class Appender {
   // Takes it, or calls done at once with kBusy / kNotLeader (while no leader term is open).
   void Submit(Proposal proposal);
   void Submit(RecordBatch batch);
-  void set_wake(std::function<void()> wake);     // called after a Submit; before the first one
+  // Before the first Submit. `wake` is called after one, `wake_now` by EndGather (null: `wake`
+  // too).
+  void set_wake(std::function<void()> wake, std::function<void()> wake_now = nullptr);
   void set_state(const ReplicatedState* state);  // knows the applied keys; before the first Submit
   std::size_t waiting() const;                   // not built plus without a fate
   // Between the two, on one thread, the log thread is woken once for up to kGatherMax submits, so

@@ -67,6 +67,7 @@ struct Appender::Shared {
   const AppenderOptions options;
   const Clock& clock;
   std::function<void()> wake;
+  std::function<void()> wake_now;
 
   std::mutex mutex;  // a leaf: never held while `done` or `wake` runs
   bool open = false;

@@ -43,7 +43,7 @@ Status LogMessageStore::Open() {
   repair_ =
       std::make_unique<QueueRepair>(clock_, *state_, queues_.get(), dispatcher_.get(), node_.get());
   scrub_ = std::make_unique<StoreScrub>(*queues_, *keys_, *node_);
-  appender_.set_wake([this] { node_->WakeProposer(); });
+  appender_.set_wake([this] { node_->WakeProposer(); }, [this] { node_->ProposeNow(); });
   appender_.set_state(state_.get());
   return Status::Ok();
 }

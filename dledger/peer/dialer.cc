@@ -3,8 +3,10 @@
 #include <glog/logging.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace triad::dledger {
@@ -29,6 +31,7 @@ template <typename Then>
 auto PeerDialer::Guard(const char* what, Then then) {
   return [self = shared_from_this(), attempt = attempt_, what, then = std::move(then)](
              const asio::error_code& error, auto... result) mutable {
+    const auto turn = self->handshake_.events().BeginTurn();
     if (self->state_ == State::kClosed || self->attempt_ != attempt) return;
     if (error) {
       self->Fail(std::string(what) + ": " + error.message());
@@ -43,6 +46,7 @@ void PeerDialer::After(std::chrono::milliseconds delay, Then then) {
   timer_.expires_after(delay);
   timer_.async_wait([self = shared_from_this(), attempt = attempt_,
                      then = std::move(then)](const asio::error_code& error) {
+    const auto turn = self->handshake_.events().BeginTurn();
     if (error || self->state_ == State::kClosed || self->attempt_ != attempt) return;
     then();
   });
@@ -174,15 +178,46 @@ void PeerDialer::Flush() {
   if (state_ == State::kConnected && writing_bytes_ == 0 && !queued_.empty()) WriteMore();
 }
 
+// What the socket takes at once goes at once: no handler has to run for it. 0 also for an error:
+// whoever tries again gets it.
+std::size_t PeerDialer::WriteNow() {
+  constexpr std::size_t kPiecesMax = 64;
+  std::array<iovec, kPiecesMax> pieces;
+  std::size_t count = 0;
+  const auto add = [&](const std::string& bytes) {
+    if (count < kPiecesMax) pieces[count++] = {const_cast<char*>(bytes.data()), bytes.size()};
+  };
+  for (const Outgoing& out : queued_) {
+    add(out.head);
+    for (const EntryRef& entry : out.entries) add(entry->bytes);
+  }
+  msghdr message{};
+  message.msg_iov = pieces.data();
+  message.msg_iovlen = count;
+  const ssize_t sent = ::sendmsg(socket_.native_handle(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  return sent < 0 ? 0 : static_cast<std::size_t>(sent);
+}
+
 void PeerDialer::WriteMore() {
+  std::size_t sent = WriteNow();
+  if (sent == queued_bytes_) {
+    queued_.clear();
+    queued_bytes_ = 0;
+    return;
+  }
   // The handler owns the bytes: a write that is being aborted may outlive the connection's state.
   auto batch = std::make_shared<std::vector<Outgoing>>(std::move(queued_));
   queued_.clear();
   writing_bytes_ = std::exchange(queued_bytes_, 0);
   std::vector<asio::const_buffer> buffers;
+  const auto add = [&](const std::string& bytes) {
+    const std::size_t skipped = std::min(sent, bytes.size());
+    sent -= skipped;
+    if (skipped < bytes.size()) buffers.push_back(asio::buffer(bytes) + skipped);
+  };
   for (const Outgoing& out : *batch) {
-    buffers.push_back(asio::buffer(out.head));
-    for (const EntryRef& entry : out.entries) buffers.push_back(asio::buffer(entry->bytes));
+    add(out.head);
+    for (const EntryRef& entry : out.entries) add(entry->bytes);
   }
   asio::async_write(socket_, std::move(buffers), Guard("write", [this, batch](std::size_t) {
                       writing_bytes_ = 0;

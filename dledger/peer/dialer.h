@@ -1,7 +1,8 @@
 // PeerDialer: the connection to one peer on which this peer sends. Private to peer/.
 //
-// Owner: the transport's thread. Dials, says Hello, hears the answer, then writes what is queued in
-// one gather-write at a time; dials again when it breaks. Bounds: kOutBytesMax.
+// Owner: the transport's. Dials, says Hello, hears the answer, then writes what is queued, on the
+// calling thread what the socket takes at once, the rest in one gather-write at a time; dials again
+// when it breaks. Bounds: kOutBytesMax.
 
 #pragma once
 
@@ -46,6 +47,7 @@ class PeerDialer : public std::enable_shared_from_this<PeerDialer> {
   void OnAnswer(const PeerFrame& frame);
   void WatchForEnd();
   void SendFrame(const PeerFrame& frame);
+  std::size_t WriteNow();
   void WriteMore();
   // Ends the attempt or the connection and dials again later.
   void Fail(const std::string& why);

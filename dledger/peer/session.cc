@@ -3,12 +3,14 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace triad::dledger {
 namespace {
 
-constexpr std::size_t kBufferBytes = 256u << 10;  // grows to one frame, and back
+constexpr std::size_t kBufferBytes = 256u << 10;  // grows to one frame
+constexpr std::size_t kBufferKeptMax = 2u << 20;  // a larger one goes when it is empty
 constexpr std::size_t kReadBytesMin = 64u << 10;
 constexpr std::size_t kHelloRestBytes = 8;  // around the header of a frame
 
@@ -32,6 +34,7 @@ void PeerSession::Start() {
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
   timer_.expires_after(kHelloTimeout);
   timer_.async_wait([self = shared_from_this()](const asio::error_code& error) {
+    const auto turn = self->handshake_.events().BeginTurn();
     if (!error && !self->closed_ && self->peer_.empty()) self->End("no hello");
   });
   Read();
@@ -40,21 +43,18 @@ void PeerSession::Start() {
 void PeerSession::Read() {
   if (begin_ == end_) {
     begin_ = end_ = 0;
-    if (buffer_.size() != kBufferBytes) std::string(kBufferBytes, '\0').swap(buffer_);
+    if (capacity_ > kBufferKeptMax) {
+      buffer_.reset();
+      capacity_ = 0;
+    }
   }
-  const Result<std::size_t> frame_bytes =
-      FrameSize(std::string_view(buffer_).substr(begin_, end_ - begin_));
+  const Result<std::size_t> frame_bytes = FrameSize(unparsed());
   const std::size_t wanted = frame_bytes.ok() ? *frame_bytes : 0;
-  const std::size_t room_needed = std::max(kReadBytesMin, wanted - std::min(wanted, end_ - begin_));
-  if (buffer_.size() - end_ < room_needed) {
-    buffer_.erase(0, begin_);
-    end_ -= begin_;
-    begin_ = 0;
-    buffer_.resize(std::max(kBufferBytes, end_ + room_needed));
-  }
+  MakeRoom(std::max(kReadBytesMin, wanted - std::min(wanted, end_ - begin_)));
   socket_.async_read_some(
-      asio::buffer(buffer_.data() + end_, buffer_.size() - end_),
+      asio::buffer(buffer_.get() + end_, capacity_ - end_),
       [self = shared_from_this()](const asio::error_code& error, std::size_t count) {
+        const auto turn = self->handshake_.events().BeginTurn();
         if (self->closed_) return;
         if (error) {
           self->End(error.message());
@@ -62,6 +62,22 @@ void PeerSession::Read() {
         }
         self->OnBytes(count);
       });
+}
+
+// Behind what is unparsed. No zeros are written, and what was read is moved once per frame at most.
+void PeerSession::MakeRoom(std::size_t bytes) {
+  if (capacity_ - end_ >= bytes) return;
+  const std::string_view kept = unparsed();
+  if (kept.size() + bytes > capacity_) {
+    capacity_ = std::max(kBufferBytes, std::bit_ceil(kept.size() + bytes));
+    auto larger = std::make_unique_for_overwrite<char[]>(capacity_);
+    std::copy(kept.begin(), kept.end(), larger.get());
+    buffer_ = std::move(larger);
+  } else {
+    std::copy(kept.begin(), kept.end(), buffer_.get());
+  }
+  begin_ = 0;
+  end_ = kept.size();
 }
 
 void PeerSession::OnBytes(std::size_t count) {
@@ -74,8 +90,8 @@ void PeerSession::OnBytes(std::size_t count) {
 
 bool PeerSession::TakeFrames() {
   while (!closed_) {
-    const std::string_view unparsed = std::string_view(buffer_).substr(begin_, end_ - begin_);
-    const Result<std::size_t> size = FrameSize(unparsed);
+    const std::string_view bytes = unparsed();
+    const Result<std::size_t> size = FrameSize(bytes);
     if (!size.ok()) {
       End(size.status().ToString());
       return false;
@@ -85,8 +101,8 @@ bool PeerSession::TakeFrames() {
       End("its hello is too large");
       return false;
     }
-    if (*size == 0 || unparsed.size() < *size) return true;
-    Result<PeerFrame> frame = DecodeFrame(unparsed.substr(0, *size));
+    if (*size == 0 || bytes.size() < *size) return true;
+    Result<PeerFrame> frame = DecodeFrame(bytes.substr(0, *size));
     begin_ += *size;
     if (!frame.ok()) {
       handshake_.LogRefusal(from_address_, "bad frame: " + frame.status().ToString());
@@ -128,6 +144,7 @@ bool PeerSession::OnHello(const Hello& hello, std::uint64_t group_id) {
   asio::async_write(socket_, asio::buffer(answer_),
                     [self = shared_from_this(), refused = !refusal.empty()](
                         const asio::error_code& error, std::size_t /*count*/) {
+                      const auto turn = self->handshake_.events().BeginTurn();
                       if (!self->closed_ && (error || refused)) self->End("refused");
                     });
   if (!refusal.empty()) {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "dledger/peer/handshake.h"
 
@@ -31,6 +32,8 @@ class PeerSession : public std::enable_shared_from_this<PeerSession> {
 
  private:
   void Read();
+  void MakeRoom(std::size_t bytes);
+  std::string_view unparsed() const { return {buffer_.get() + begin_, end_ - begin_}; }
   void OnBytes(std::size_t count);
   // All whole frames of the buffer. False when the connection is over.
   bool TakeFrames();
@@ -46,7 +49,8 @@ class PeerSession : public std::enable_shared_from_this<PeerSession> {
   PeerId peer_;
   bool closed_ = false;
   std::string answer_;
-  std::string buffer_;  // bytes [begin_, end_) are unparsed
+  std::unique_ptr<char[]> buffer_;  // bytes [begin_, end_) are unparsed
+  std::size_t capacity_ = 0;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
 };

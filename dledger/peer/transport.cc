@@ -69,6 +69,7 @@ Status PeerTransport::Parts::Bind() {
 
 void PeerTransport::Parts::Accept() {
   acceptor.async_accept([this, still = open](const asio::error_code& error, tcp::socket socket) {
+    const auto turn = handshake.events().BeginTurn();
     if (*still) OnAccepted(error, std::move(socket));
   });
 }
@@ -79,6 +80,7 @@ void PeerTransport::Parts::OnAccepted(const asio::error_code& error, tcp::socket
     LOG_EVERY_N(WARNING, 100) << "peer port: accept: " << error.message();
     accept_pause.expires_after(kBackoffMax);
     accept_pause.async_wait([this, still = open](const asio::error_code& cancelled) {
+      const auto turn = handshake.events().BeginTurn();
       if (*still && !cancelled) Accept();
     });
     return;

@@ -9,9 +9,9 @@
 // heard all the same: it may be a learner to be, or this peer may not have read so far. Lost
 // connections are dialled again after 20..500 ms, names resolved each time. Messages to a peer that
 // is not connected are dropped: Raft repeats what matters. Owner: the thread that runs `io` (the
-// log thread); every call and every event is there. Bounds: kOutBytesMax un-sent per peer (beyond:
-// dropped), kSessionsMax accepted connections (beyond: closed), frames as in peer_codec.h. Bad
-// bytes close the connection.
+// log thread), or whoever holds PeerEvents' turn: every call and every event is inside of one.
+// Bounds: kOutBytesMax un-sent per peer (beyond: dropped), kSessionsMax accepted connections
+// (beyond: closed), frames as in peer_codec.h. Bad bytes close the connection.
 
 #pragma once
 
@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,8 @@ struct TransportOptions {
 class PeerEvents {
  public:
   virtual ~PeerEvents() = default;
+  // Held by the transport's own handlers from their begin to their end.
+  virtual std::unique_lock<std::mutex> BeginTurn() = 0;
   // This peer's state for a Hello: client_address, has_log, the log's end, recovering. The
   // transport fills in the rest.
   virtual Hello OwnState() = 0;

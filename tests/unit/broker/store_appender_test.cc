@@ -434,6 +434,23 @@ TEST_F(AppenderTest, EachSubmitWakesTheProposer) {
   EXPECT_EQ(woken, 1);
 }
 
+TEST_F(AppenderTest, WhatWasGatheredWakesTheProposerOnceAndAtOnce) {
+  int woken = 0;
+  int woken_now = 0;
+  appender_->set_wake([&] { ++woken; }, [&] { ++woken_now; });
+  Open(1);
+  appender_->BeginGather();
+  appender_->EndGather();
+  EXPECT_EQ(woken_now, 0) << "nothing came";
+  appender_->BeginGather();
+  Send("T", 0, "x");
+  Send("T", 0, "y");
+  EXPECT_EQ(woken + woken_now, 0);
+  appender_->EndGather();
+  EXPECT_EQ(woken, 0);
+  EXPECT_EQ(woken_now, 1);
+}
+
 // ---- Fates --------------------------------------------------------------------------------------
 
 TEST_F(AppenderTest, LosingTheTermRefusesWhatWasNotBuiltAndKeepsTheRest) {

@@ -31,6 +31,25 @@ TEST(NodeAlone, AppliesInTheOrderOfBuild) {
   EXPECT_EQ(next, 500);
 }
 
+// Unless the log thread is in a turn just then, which it is for a moment every 10 ms.
+TEST(NodeAlone, WhoFindsTheLogIdleBuildsItself) {
+  constexpr int kTries = 100;
+  Cluster cluster(1);
+  cluster.StartAll();
+  CommitMany(cluster, 0, 1);
+  int own = 0;
+  for (int i = 1; i <= kTries; ++i) {
+    cluster.recorder(0).Queue(Sized(Text(i)));
+    cluster.node(0).ProposeNow();
+    ASSERT_TRUE(cluster.AwaitAppliedByAll(Text(i)));
+    own += cluster.recorder(0).builder() == std::this_thread::get_id() ? 1 : 0;
+  }
+  EXPECT_GT(own, kTries / 2);
+  cluster.Propose(0, Text(kTries + 1));
+  ASSERT_TRUE(cluster.AwaitAppliedByAll(Text(kTries + 1)));
+  EXPECT_NE(cluster.recorder(0).builder(), std::this_thread::get_id());
+}
+
 TEST(NodeAlone, BeginsWithAMembershipEntryThatNamesTheGroup) {
   Cluster cluster(1);
   cluster.StartAll();

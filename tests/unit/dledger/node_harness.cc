@@ -46,6 +46,7 @@ BuildResult Recorder::Build(const BuildContext& context, std::string* payload) {
   if (queue_.front().size() > context.room_bytes) return BuildResult::kDoesNotFit;
   payload->append(queue_.front());
   queue_.pop_front();
+  builder_ = std::this_thread::get_id();
   return BuildResult::kBuilt;
 }
 
@@ -68,6 +69,11 @@ void Recorder::Apply(std::span<const EntryRef> entries) {
     }
   }
   board_.Notify();
+}
+
+std::thread::id Recorder::builder() const {
+  std::lock_guard hold(mutex_);
+  return builder_;
 }
 
 LogIndex Recorder::DurableIndex() const {

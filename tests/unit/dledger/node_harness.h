@@ -15,6 +15,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -69,7 +70,8 @@ class Recorder : public Application {
   bool has_applied(const std::string& payload) const;
   std::vector<LeaderInfo> changes() const;
   State state() const;
-  int installed() const;  // snapshots
+  int installed() const;            // snapshots
+  std::thread::id builder() const;  // who made the last entry
   // Apply thread, behind an installation. Set before the node starts.
   void set_on_installed(std::function<void()> heard) { on_installed_ = std::move(heard); }
 
@@ -78,6 +80,7 @@ class Recorder : public Application {
   const bool keeps_state_;
   State state_;
   int installed_ = 0;
+  std::thread::id builder_;
   std::function<void()> on_installed_;
   mutable std::mutex mutex_;
   std::deque<std::string> queue_;
