@@ -68,6 +68,11 @@ class FileSystem {
   virtual Status Remove(const std::string& path) = 0;  // a file or an empty directory
   virtual Status CreateDirs(const std::string& path) = 0;
   virtual Status SyncDir(const std::string& path) = 0;
+  // All files and directories of the file system that holds `path`, in one go: cheaper than
+  // hundreds of syncs, each of which may write the file system's journal. kUnsupported: one by one.
+  virtual Status SyncEverything(const std::string& /*path*/) {
+    return Status::Unsupported("this file system syncs one file at a time");
+  }
   // Sorted by name.
   virtual Result<std::vector<DirEntry>> List(const std::string& path) = 0;
   virtual Result<Space> GetSpace(const std::string& path) = 0;

@@ -136,10 +136,18 @@ class MachineFileSystem final : public FileSystem {
     return Status::Ok();
   }
   Status CreateDirs(const std::string& path) override;
-  Status SyncDir(const std::string& path) override;
+  Status SyncDir(const std::string& path) override {
+    return SyncOpened(path, "fsync directory", ::fsync);
+  }
+  Status SyncEverything(const std::string& path) override {
+    return SyncOpened(path, "syncfs of", ::syncfs);
+  }
   Result<std::vector<DirEntry>> List(const std::string& path) override;
   Result<Space> GetSpace(const std::string& path) override;
   bool Exists(const std::string& path) override { return ::access(path.c_str(), F_OK) == 0; }
+
+ private:
+  static Status SyncOpened(const std::string& path, const char* what, int (*sync)(int fd));
 };
 
 Result<std::unique_ptr<File>> MachineFileSystem::Open(const std::string& path, OpenFlags flags) {
@@ -159,15 +167,16 @@ Status MachineFileSystem::CreateDirs(const std::string& path) {
   return Status::Ok();
 }
 
-Status MachineFileSystem::SyncDir(const std::string& path) {
+Status MachineFileSystem::SyncOpened(const std::string& path, const char* what,
+                                     int (*sync)(int fd)) {
   const std::string name = path.empty() ? "." : path;
   const int fd =
       Uninterrupted([&] { return ::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
   if (fd < 0) return FromErrno(errno, "open directory", name);
-  const int result = Uninterrupted([fd] { return ::fsync(fd); });
+  const int result = Uninterrupted([fd, sync] { return sync(fd); });
   const int error = errno;
   ::close(fd);
-  return result == 0 ? Status::Ok() : FromErrno(error, "fsync directory", name);
+  return result == 0 ? Status::Ok() : FromErrno(error, what, name);
 }
 
 Result<std::vector<DirEntry>> MachineFileSystem::List(const std::string& path) {

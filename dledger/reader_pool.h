@@ -16,7 +16,7 @@
 namespace triad::dledger {
 
 inline constexpr std::size_t kReaderThreads = 2;
-inline constexpr std::size_t kReaderTasksMax = 4096;
+inline constexpr std::size_t kReaderTasksMax = 16384;
 
 class ReaderPool {
  public:

@@ -17,6 +17,7 @@ namespace {
 constexpr char kDeletedMark = '~';  // no topic's directory begins with it
 constexpr char kEscape = '=';
 constexpr std::size_t kReportsMax = 64;
+constexpr std::size_t kOneByOneMax = 64;  // more paths are synced in one go
 
 bool IsPlain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -76,7 +77,11 @@ Status UnlessDeleted(Status status) {
   return status.code() == StatusCode::kNotFound ? Status::Ok() : std::move(status);
 }
 
-Status SyncPaths(FileSystem& fs, const Unsynced& unsynced) {
+Status SyncPaths(FileSystem& fs, const std::string& root, const Unsynced& unsynced) {
+  if (unsynced.files.size() + unsynced.dirs.size() > kOneByOneMax) {
+    Status all = fs.SyncEverything(root);
+    if (all.code() != StatusCode::kUnsupported) return all;
+  }
   for (const std::string& path : unsynced.files) {
     const Result<std::unique_ptr<File>> file = fs.Open(path, {});
     if (!file.ok()) {
@@ -202,7 +207,8 @@ class FileConsumeQueueStore final : public ConsumeQueueStore {
     }
     if (!queue_dirs.empty()) unsynced_.dirs.insert(dir_);
     auto unsynced = std::make_shared<Unsynced>(std::exchange(unsynced_, {}));
-    return std::function<Status()>([&fs = fs_, unsynced] { return SyncPaths(fs, *unsynced); });
+    return std::function<Status()>(
+        [&fs = fs_, dir = dir_, unsynced] { return SyncPaths(fs, dir, *unsynced); });
   }
 
   Status SetLogBegin(PhysicalOffset begin) override {

@@ -97,7 +97,7 @@ void StoreFlusher::Tick() {
                          now - state_flushed_at_ >= policy_.state_interval;
   if (!flush_due || (!state_->dirty() && !to_be_saved_.has_value())) return;
   state_flushed_at_ = now;
-  if (Wrote(queues_->WriteOut(), "the consume queues")) WriteState();
+  WriteState();
 }
 
 bool StoreFlusher::Wrote(const Status& status, const char* what) {

@@ -1,6 +1,7 @@
 #include "tests/sim/sim_file_system.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace triad::sim {
@@ -215,6 +216,33 @@ Status SimFileSystem::SyncDir(const std::string& path) {
   TRIAD_RETURN_IF_ERROR(Enter("sync directory ", path));
   if (!disk_.IsDir(path)) return Status::NotFound("open directory " + path);
   return Change(DiskOp{.kind = DiskOp::Kind::kSyncDir, .path = path});
+}
+
+// In steps, each of which may be the last before a crash.
+Status SimFileSystem::SyncEverything(const std::string& path) {
+  const std::lock_guard hold(mutex_);
+  TRIAD_RETURN_IF_ERROR(Enter("sync all of ", path));
+  ++whole_syncs_;
+  std::set<std::uint64_t> inodes;
+  std::set<std::string> dirs;
+  for (std::size_t i = 0; i < disk_.pending_count(); ++i) {
+    const DiskOp& op = disk_.pending(i);
+    if (op.inode != 0) inodes.insert(op.inode);
+    if (!op.path.empty()) dirs.insert(Parent(op.path));
+    if (!op.to.empty()) dirs.insert(Parent(op.to));
+  }
+  for (const std::uint64_t inode : inodes) {
+    TRIAD_RETURN_IF_ERROR(Change(DiskOp{.kind = DiskOp::Kind::kSync, .inode = inode}));
+  }
+  for (const std::string& dir : dirs) {
+    TRIAD_RETURN_IF_ERROR(Change(DiskOp{.kind = DiskOp::Kind::kSyncDir, .path = dir}));
+  }
+  return {};
+}
+
+int SimFileSystem::whole_syncs() const {
+  const std::lock_guard hold(mutex_);
+  return whole_syncs_;
 }
 
 Result<std::vector<DirEntry>> SimFileSystem::List(const std::string& path) {

@@ -47,6 +47,7 @@ class SimFileSystem final : public FileSystem {
   Status Remove(const std::string& path) override;
   Status CreateDirs(const std::string& path) override;
   Status SyncDir(const std::string& path) override;
+  Status SyncEverything(const std::string& path) override;
   Result<std::vector<DirEntry>> List(const std::string& path) override;
   Result<Space> GetSpace(const std::string& path) override;
   bool Exists(const std::string& path) override;
@@ -92,6 +93,7 @@ class SimFileSystem final : public FileSystem {
   bool HoldsDurably(const std::string& path, std::uint64_t offset, std::string_view bytes) const;
   bool IsSpoiled(const std::string& path, std::uint64_t offset, std::uint64_t size) const;
   std::uint64_t changes() const;
+  int whole_syncs() const;         // SyncEverything
   void Record(bool on);            // keep a trace from here on
   void Mark(std::uint64_t value);  // into the trace
   std::vector<DiskOp> trace() const;
@@ -130,6 +132,7 @@ class SimFileSystem final : public FileSystem {
   bool reads_old_ = false;
   SimFaultsMet met_;
   bool recording_ = false;
+  int whole_syncs_ = 0;
   std::vector<DiskOp> trace_;
   std::map<SimFault, std::vector<std::string>> faults_;
   std::map<std::uint64_t, Lock> locks_;  // by inode

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "broker/store/consume_queue.h"
 #include "broker/store/consume_queue_store.h"
 #include "broker/store/key_index.h"
 #include "common/broken_ground.h"

@@ -51,6 +51,34 @@ class StoreFlusherTest : public ::testing::Test {
   std::int64_t stored_ = 0;
 };
 
+TEST_F(StoreFlusherTest, QueuesAreWrittenForTheirCheckpointAndNotWithEveryState) {
+  Message();
+  TickAfter(seconds(2));
+  ASSERT_FALSE(h_.state().dirty());
+  EXPECT_FALSE(disk_.Exists("/cq/T")) << "ten thousand queues would be as many writes a second";
+  flusher_.FlushAll();
+  EXPECT_TRUE(disk_.Exists("/cq/T"));
+}
+
+TEST_F(StoreFlusherTest, ManyQueuesAreSyncedInOneGo) {
+  constexpr std::int32_t kMany = 100;
+  Message();
+  flusher_.FlushAll();
+  EXPECT_EQ(disk_.whole_syncs(), 0) << "others may have much to write on this file system";
+  for (std::int32_t queue = 1; queue <= kMany; ++queue) {
+    const PhysicalOffset position = h_.next_position();
+    queues_->Append(Queue("T", queue), QueueOffset{0}, {position, 100, 0});
+    h_.Message(Queue("T", queue), 1);
+  }
+  flusher_.FlushAll();
+  EXPECT_EQ(disk_.whole_syncs(), 1);
+  disk_.Crash(sim::CrashMode::kDropAll);
+  const auto again = ConsumeQueueStore::Open(disk_, "/cq", h_.next_position()).value();
+  for (std::int32_t queue = 0; queue <= kMany; ++queue) {
+    EXPECT_TRUE(again->Range(Queue("T", queue)).has_value()) << queue;
+  }
+}
+
 TEST_F(StoreFlusherTest, AFullDiskIsWaitedForAndThenEverythingIsWritten) {
   Message();
   TickAfter(seconds(2));
@@ -75,7 +103,7 @@ TEST_F(StoreFlusherTest, AFullDiskIsWaitedForAndThenEverythingIsWritten) {
 
 TEST_F(StoreFlusherTest, AWaitForRoomIsOneLineForEachWhoWaits) {
   Message();
-  TickAfter(seconds(2));
+  flusher_.FlushAll();
   ASSERT_FALSE(h_.state().dirty());
   disk_.set_capacity(0);
   StateCommand command;  // the queues have nothing to write
