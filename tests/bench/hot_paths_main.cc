@@ -1,9 +1,10 @@
-// hot_paths ROUNDS: sends and pulls by a fixed script, for instructions.py to count their
-// instructions.
+// hot_paths ROUNDS long|plain: sends and pulls by a fixed script, for instructions.py to count
+// their instructions.
 //
 // One peer over a real store, no sockets. A round: 64 frames of one read are decoded, checked and
-// submitted at once, as a connection thread does; the log thread makes an entry of them; when it
-// is applied, each answer is encoded. Then the same messages are pulled, 32 at a time, from memory.
+// submitted at once, as a connection thread does; an entry is made of them; when it is applied,
+// each answer is encoded; "plain": by the short way of plain sends. Then the same messages are
+// pulled, 32 at a time, from memory.
 // What the counts begin and end with is named in instructions.py.
 
 #include <glog/logging.h>
@@ -58,6 +59,12 @@ class Answers {
     ++count_;
     changed_.notify_one();
   }
+  void TakeFrames(const std::string& frames, std::size_t count) {
+    const std::lock_guard hold(mutex_);
+    bytes_ += frames.size();
+    count_ += static_cast<int>(count);
+    changed_.notify_one();
+  }
   void WaitFor(int count) {
     std::unique_lock lock(mutex_);
     CHECK(changed_.wait_for(lock, kPatience * 10, [&] { return count_ >= count; })) << "no answer";
@@ -71,12 +78,23 @@ class Answers {
   std::size_t bytes_ = 0;
 };
 
+class PlainConnection final : public TestConnection {
+ public:
+  PlainConnection(std::uint64_t id, TimerQueue& timers, Answers* answers)
+      : TestConnection(id, timers), answers_(*answers) {}
+  void SendFrames(std::string frames, std::size_t count) override {
+    answers_.TakeFrames(frames, count);
+  }
+
+ private:
+  Answers& answers_;
+};
+
 }  // namespace
 
 // The names that instructions.py looks for.
 [[gnu::noinline]] void HotSends(MessageHarness* harness, remoting::FrameDecoder* decoder,
                                 const std::string& frames, Answers* answers) {
-  harness->store().appender().BeginGather();
   decoder->Append(frames);
   for (;;) {
     Result<std::optional<remoting::Command>> command = decoder->Next();
@@ -86,7 +104,20 @@ class Answers {
       answers->Take(answer, remoting::kSuccess);
     });
   }
-  harness->store().appender().EndGather();
+}
+
+[[gnu::noinline]] void HotPlainSends(MessageHarness* harness, remoting::FrameDecoder* decoder,
+                                     const std::string& frames,
+                                     const remoting::ConnectionPtr& connection) {
+  decoder->Append(frames);
+  for (;;) {
+    const Result<std::optional<std::string_view>> frame = decoder->Peek();
+    CHECK(frame.ok()) << frame.status();
+    if (!frame->has_value()) break;
+    CHECK(harness->plain().Take(connection, **frame));
+    decoder->Drop(**frame);
+  }
+  harness->plain().Flush();
 }
 
 [[gnu::noinline]] void HotPull(MessageHarness* harness, remoting::FrameDecoder* decoder,
@@ -101,14 +132,24 @@ class Answers {
 
 namespace {
 
-void Run(int rounds) {
+void Run(int rounds, bool is_plain) {
   MessageHarness harness;
   harness.CreateTopic(kTopic, kQueues);
   remoting::FrameDecoder decoder;
   Answers sends;
+  const auto connection = std::make_shared<PlainConnection>(7, harness.timers(), &sends);
+  // The entry is made by whoever EndGather finds, perhaps this thread: not inside of what is
+  // counted.
+  Appender& appender = harness.store().appender();
   for (int round = 0; round < rounds; ++round) {
     const std::string frames = SendFrames(round, harness);
-    HotSends(&harness, &decoder, frames, &sends);
+    appender.BeginGather();
+    if (is_plain) {
+      HotPlainSends(&harness, &decoder, frames, connection);
+    } else {
+      HotSends(&harness, &decoder, frames, &sends);
+    }
+    appender.EndGather();
     sends.WaitFor((round + 1) * kPerRound);
   }
   Answers pulls;
@@ -133,6 +174,11 @@ int main(int argc, char** argv) {
   FLAGS_logtostderr = true;
   FLAGS_minloglevel = google::GLOG_ERROR;
   google::InitGoogleLogging(argv[0]);
-  triad::broker::Run(argc > 1 ? std::atoi(argv[1]) : 20);
+  const std::string way = argc > 2 ? argv[2] : "";
+  if (way != "long" && way != "plain") {
+    std::fprintf(stderr, "hot_paths ROUNDS long|plain\n");
+    return 2;
+  }
+  triad::broker::Run(std::atoi(argv[1]), way == "plain");
   return 0;
 }

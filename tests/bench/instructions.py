@@ -15,19 +15,22 @@ import tempfile
 
 ROUNDS = "30"
 TOLERANCE = 0.05
-# A send: decoding, checks and submission; making the entry; applying it; telling the waiters, with the answer's encoding.
-SEND = ["triad::broker::HotSends(*", "triad::broker::Appender::Build(*", "triad::broker::EntryDispatcher::Apply(*",
-        "triad::broker::Appender::OnApplied(*", "triad::dledger::MakeEntry(*"]
+# Of every send: making the entry and its checksum; applying it; telling the waiters, with the answer's encoding.
+EVERY_SEND = ["triad::broker::Appender::Build(*", "triad::dledger::MakeEntryFrom(*",
+              "triad::broker::EntryDispatcher::Apply(*", "triad::broker::Appender::OnApplied(*"]
+# In front of it: decoding, checks and submission, the long way and the short one of plain sends.
+SEND = ["triad::broker::HotSends(*", *EVERY_SEND]
+PLAIN = ["triad::broker::HotPlainSends(*", *EVERY_SEND]
 PULL = ["triad::broker::HotPull(*"]
 HOW = "bin/build release record_instructions"
 
 
-def count(program, functions, which):
+def count(program, way, functions, which):
     """-> instructions per message"""
     with tempfile.TemporaryDirectory() as directory:
         out = directory + "/callgrind.out"
         command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=" + out, "--fair-sched=yes",
-                   *("--toggle-collect=" + function for function in functions), program, ROUNDS]
+                   *("--toggle-collect=" + function for function in functions), program, ROUNDS, way]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             sys.exit("%s\n%s\nexit %d" % (done.stdout, done.stderr[-3000:], done.returncode))
@@ -55,7 +58,8 @@ def main():
     program, path = sys.argv[1:3]
     if not shutil.which("valgrind"):
         sys.exit("valgrind is not installed; bin/setup installs it")
-    figures = {"send": count(program, SEND, "sent"), "pull": count(program, PULL, "pulled")}
+    figures = {"send": count(program, "long", SEND, "sent"), "plain": count(program, "plain", PLAIN, "sent"),
+               "pull": count(program, "long", PULL, "pulled")}
     if "--record" in sys.argv:
         record(path, figures)
     recorded = read(path)
