@@ -84,7 +84,7 @@ def rows():
         ("orderly", "orderly consumption, of concurrent", figure("orderly", "ratio"), "+", .8, .95),
         ("rss_after_mib", "RssAnon of three peers after 1 M messages, MiB", figure("memory_after", "rss_anon_mib"),
          "-", 400, 250),
-        ("java_producer", "the original's own benchmark, times RocketMQ", figure("java_producer", "ratio"),
+        ("java_producer", "the stock Java client in 64 threads, times RocketMQ", figure("java_producer", "ratio"),
          "+", 2.5, 3.5),
         ("follower_down", "throughput with one follower down", figure("follower_down", "ratio"), "+", .9, None),
         ("follower_down_p99", "p99 at 2,000/s with one follower down, times healthy",

@@ -2,6 +2,7 @@
 
 import time
 
+import machine
 import special
 from processes import Fault
 
@@ -60,7 +61,7 @@ def run_system(kind, where, loads, seconds, number, result):
         finally:
             system.stop()
     for name, load in mine.items():
-        if "special" in load and number < SPECIAL_ROUNDS:
+        if "special" in load and number < (1 if name in special.ONCE else SPECIAL_ROUNDS):
             guarded(kind.name, name, number, result, lambda load=load: load["special"](where, seconds))
 
 
@@ -75,6 +76,7 @@ def run_load(system, name, load, seconds, number, result):
             guarded(system.name, name, number, result, lambda: system.consume(load["backlog_of"], messages))
     else:
         timed = dict(load, seconds=seconds, warmup=max(0.5, seconds / 5))
+        machine.warm_memory()
         guarded(system.name, name, number, result, lambda: system.publish(timed, name))
 
 
