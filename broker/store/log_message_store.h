@@ -91,6 +91,7 @@ class LogMessageStore final : public MessageStore, private dledger::Application 
   void SetKeysBehind(bool behind);
   bool queues_behind() const { return dispatched_ < state_->applied_index(); }
   bool ApplyEntry(const dledger::Entry& entry);
+  void TellArrivals(const std::vector<EntryDispatcher::Arrived>& arrivals);
   void FollowLogBegin();
   void ProposeDelayLevels();
   Result<dledger::EntryRef> EntryAt(PhysicalOffset inside);

@@ -76,16 +76,28 @@ void LogMessageStore::Apply(std::span<const dledger::EntryRef> entries) {
     }
     topics_changed = ApplyEntry(*entry) || topics_changed;
   }
-  for (const EntryDispatcher::Arrived& arrived : dispatcher_->TakeArrivals()) {
-    if (listener_.on_put) {
-      listener_.on_put(arrived.queue.topic, arrived.messages, arrived.bytes);
-    }
-    if (listener_.on_arrival) listener_.on_arrival(arrived.queue, arrived.max);
-  }
+  TellArrivals(dispatcher_->TakeArrivals());
   if (topics_changed && listener_.on_topics_changed) listener_.on_topics_changed();
   FollowLogBegin();
   flusher_->Tick();
   appender_.ExpireWaiters();
+}
+
+void LogMessageStore::TellArrivals(const std::vector<EntryDispatcher::Arrived>& arrivals) {
+  for (auto at = arrivals.begin(); listener_.on_put && at != arrivals.end();) {
+    const Topic& topic = at->queue.topic;  // sorted: a topic's queues stand together
+    std::int64_t messages = 0;
+    std::int64_t bytes = 0;
+    for (; at != arrivals.end() && at->queue.topic == topic; ++at) {
+      messages += at->messages;
+      bytes += at->bytes;
+    }
+    listener_.on_put(topic, messages, bytes);
+  }
+  if (!listener_.on_arrival) return;
+  for (const EntryDispatcher::Arrived& arrived : arrivals) {
+    listener_.on_arrival(arrived.queue, arrived.max);
+  }
 }
 
 // As ReplayDerived; waits a while for entries that are committed, but not yet on this peer's disk.
