@@ -23,7 +23,6 @@ PUBLISH = {
     "big_64k": dict(inflight=64, size=65536, systems=("triad",), quick=False),
 }
 NAMES = ["memory_idle"] + list(PUBLISH) + list(special.LOADS)
-SPECIAL_ROUNDS = 3
 
 
 def chosen(options):
@@ -45,7 +44,7 @@ def chosen(options):
     return loads
 
 
-def run_system(kind, where, loads, seconds, number, result):
+def run_system(kind, where, loads, options, number, result):
     """One round of one system: its loads, then those that start a group of their own."""
     mine = {name: load for name, load in loads.items() if kind.name in load["systems"]}
     shared = {name: load for name, load in mine.items() if "special" not in load}
@@ -54,15 +53,15 @@ def run_system(kind, where, loads, seconds, number, result):
         try:
             system.start()
             for name, load in shared.items():
-                run_load(system, name, load, seconds, number, result)
+                run_load(system, name, load, options.seconds, number, result)
         except Fault as fault:
             result["faults"].append("round %d: %s" % (number + 1, fault))
             print("fault: %s" % fault, flush=True)
         finally:
             system.stop()
     for name, load in mine.items():
-        if "special" in load and number < (1 if name in special.ONCE else SPECIAL_ROUNDS):
-            guarded(kind.name, name, number, result, lambda load=load: load["special"](where, seconds))
+        if "special" in load and number < (1 if name in special.ONCE else options.special_rounds):
+            guarded(kind.name, name, number, result, lambda load=load: load["special"](where, options.seconds))
 
 
 def run_load(system, name, load, seconds, number, result):
