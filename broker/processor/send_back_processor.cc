@@ -132,6 +132,25 @@ void SendBackProcessor::Read(const SendBack& back) {
            "the topic[" + RetryTopicOf(back.header.group) + "] is not writable");
     return;
   }
+  if (back.key.second < context_.store.state().applied_position()) {
+    Load(back);
+    return;
+  }
+  // Its consumer may have it from a peer that is ahead, or from a queue whose entry is being
+  // applied now. "Not there" would make the client send a copy of its own.
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+      back.request->arrived + kSendBackBudget - context_.clock.MonoNow());
+  context_.reads.Confirm(std::max(left, std::chrono::milliseconds(1)),
+                         [this, back](const Status& confirmed) {
+                           if (confirmed.ok()) {
+                             Load(back);
+                           } else {
+                             Finish(back.key, confirmed);
+                           }
+                         });
+}
+
+void SendBackProcessor::Load(const SendBack& back) {
   const bool taken = context_.store.node().PostReader([this, back] {
     const auto loaded = context_.store.ReadMessageAt(back.key.second);
     if (!loaded.ok()) {

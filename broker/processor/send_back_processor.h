@@ -47,6 +47,7 @@ class SendBackProcessor {
   bool JoinInFlight(const Key& key, const RequestPtr& request, const Reply& reply);
   void EnsureRetryTopic(const SendBack& back);
   void Read(const SendBack& back);
+  void Load(const SendBack& back);
   void Store(const SendBack& back, const MessageView& message);
   // Where the message goes and what it carries. `command` gets the dead-letter topic when it has to
   // be created.
