@@ -1,5 +1,6 @@
 // with_cluster: starts a NameServer and three peers, runs a command against them, ends everything,
-// exits as the command did.
+// exits as the command did. SIGTERM and SIGINT (a test that ran out of time) end the command, and
+// so everything else.
 //
 //   with_cluster --root DIR --programs DIR [--set key=value]... -- COMMAND ARG...
 //
@@ -33,6 +34,13 @@ namespace {
 constexpr std::chrono::seconds kPatience{30};
 constexpr std::string_view kRestart = "RESTART ";
 
+// The command's process group; 0: none runs.
+volatile pid_t command_group = 0;
+
+extern "C" void EndCommand(int) {
+  if (command_group > 0) ::kill(-command_group, SIGKILL);
+}
+
 // The command, its output to read and its input to write.
 struct Child {
   pid_t pid = 0;
@@ -52,6 +60,7 @@ Child Spawn(const std::vector<std::string>& command) {
   child.pid = ::fork();
   CHECK_GE(child.pid, 0);
   if (child.pid == 0) {
+    ::setpgid(0, 0);
     ::dup2(in[0], STDIN_FILENO);
     ::dup2(out[1], STDOUT_FILENO);
     ::execvp(words[0], words.data());
@@ -60,6 +69,8 @@ Child Spawn(const std::vector<std::string>& command) {
   }
   ::close(in[0]);
   ::close(out[1]);
+  ::setpgid(child.pid, child.pid);  // whoever is first
+  command_group = child.pid;
   child.output = ::fdopen(out[0], "r");
   child.input = in[1];
   return child;
@@ -113,6 +124,7 @@ int RunCommand(LocalCluster* cluster, const std::vector<std::string>& command) {
   ::close(child.input);
   int status = 0;
   ::waitpid(child.pid, &status, 0);
+  command_group = 0;
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
@@ -144,6 +156,8 @@ int Main(int argc, char** argv) {
   }
 
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGTERM, EndCommand);
+  ::signal(SIGINT, EndCommand);
   char name[] = "/tmp/triad-interop-XXXXXX";
   CHECK(::mkdtemp(name) != nullptr);
   options.work_dir = name;
