@@ -90,6 +90,7 @@ void NodeShell::RunLogThread() {
   const auto work = asio::make_work_guard(io_);
   {
     const auto turn = BeginTurn();
+    io_runner_ = std::this_thread::get_id();
     ticked_at_ = clock_.MonoNow();
     driver_.Begin();
     log_time_ms_ = driver_.LogTimeMs();
@@ -296,8 +297,15 @@ std::uint64_t NodeShell::PreparedBytes() {
   return log_->prepared_bytes();
 }
 
+// A connection is ended by the thread that may be writing to it, outside of a turn (asio goes on
+// with a long write by itself).
 void NodeShell::SetPeers(const std::vector<PeerAddress>& peers) {
-  if (transport_ != nullptr) transport_->SetPeers(peers);
+  if (transport_ == nullptr) return;
+  if (std::this_thread::get_id() == io_runner_) return transport_->SetPeers(peers);
+  asio::post(io_, [this, peers] {
+    const auto turn = BeginTurn();
+    if (takes_turns_) transport_->SetPeers(peers);
+  });
 }
 
 // ---- PeerEvents ----

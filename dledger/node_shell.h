@@ -135,8 +135,9 @@ class NodeShell final : public Node, private Hands, private PeerEvents {
   const Clock& clock_;
   const NodeOptions options_;
 
-  std::mutex turn_mutex_;     // taken first; whoever does not run `io_` only tries
-  bool takes_turns_ = false;  // in a turn: begun, and not closed
+  std::mutex turn_mutex_;      // taken first; whoever does not run `io_` only tries
+  bool takes_turns_ = false;   // in a turn: begun, and not closed
+  std::thread::id io_runner_;  // in a turn: the log thread
 
   asio::io_context io_{1};
   asio::steady_timer tick_timer_{io_};

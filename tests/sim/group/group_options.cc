@@ -52,6 +52,8 @@ void ChooseDisks(Random& dice, GroupOptions* o) {
     o->retention_age = dice.Between(200 * kMs, 3 * kSecond);
     if (dice.OneIn(2)) o->disk_segments = static_cast<int>(dice.Between(6, 30));
   }
+  // Apply waits for room before it deletes a topic, and here nothing else would go on meanwhile.
+  if (o->topics) o->disk_full_every = o->disk_segments = 0;
   o->reads_old = dice.OneIn(2);
   o->names_full = dice.OneIn(2);
   o->long_hang = dice.OneIn(40);
@@ -76,8 +78,7 @@ void ChooseWork(Random& dice, GroupOptions* o) {
   o->one_way = dice.OneIn(4);
   o->resets = dice.OneIn(3);
   o->send_back = dice.OneIn(4);
-  // Apply waits for room before it deletes a topic, and here nothing else would go on meanwhile.
-  o->topics = dice.OneIn(6) && o->disk_full_every == 0;
+  o->topics = dice.OneIn(6);
   o->body_max = static_cast<int>(dice.Between(20, 400));
 }
 

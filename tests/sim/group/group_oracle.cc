@@ -384,7 +384,7 @@ bool GroupOracle::MayDamage(int peer_index) const {
   if (options_.peers == 1 || entries_.empty()) return false;
   // What it has acknowledged may make a majority as soon as the answer arrives.
   const LogIndex committed(entries_.size());
-  if (peer(peer_index).node()->status().last_index > committed) return false;
+  if (peer(peer_index).last_index() > committed) return false;
   for (int other = 0; other < options_.peers; ++other) {
     if (other == peer_index) continue;
     SimPeer& p = peer(other);

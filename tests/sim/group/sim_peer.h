@@ -39,6 +39,8 @@ class SimPeer final : public NodeHost {
   int index() const { return index_; }
   bool up() const { return broker_ != nullptr; }
   LoopNode* node() { return node_; }
+  // Of its log; while it is down, when its last life ended.
+  LogIndex last_index() const { return is_started_ ? node_->status().last_index : held_; }
   SimFileSystem& fs() { return fs_; }
   const SimFileSystem& fs() const { return fs_; }
   std::string log_dir() const;
