@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "broker/processor/confirmed.h"
 #include "broker/processor/method_table.h"
 #include "broker/processor/names.h"
 #include "broker/processor/response.h"
@@ -27,14 +28,12 @@ Status CheckGroup(const GroupConfig& group) {
 
 void GroupProcessor::Register(Dispatcher* dispatcher) {
   const MethodTable methods(dispatcher, this, kBudget);
-  methods.ForLeader(remoting::kUpdateAndCreateSubscriptionGroup, &GroupProcessor::OnUpdate);
-  methods.ForLeader(remoting::kUpdateAndCreateSubscriptionGroupList, &GroupProcessor::OnUpdateList);
-  // Not repeated: the second time it would take the next group of that name, and its offsets.
-  dispatcher->RegisterForLeader(
-      remoting::kDeleteSubscriptionGroup, LeaderGate::For(kBudget, remoting::kServiceNotAvailable),
-      [this](RequestPtr request, Reply reply) { OnDelete(request, reply); });
+  methods.ForLeaderOnce(remoting::kUpdateAndCreateSubscriptionGroup, &GroupProcessor::OnUpdate);
+  methods.ForLeaderOnce(remoting::kUpdateAndCreateSubscriptionGroupList,
+                        &GroupProcessor::OnUpdateList);
+  methods.ForLeaderOnce(remoting::kDeleteSubscriptionGroup, &GroupProcessor::OnDelete);
   methods.ForAll(remoting::kGetAllSubscriptionGroupConfig, &GroupProcessor::OnGetAll);
-  methods.ForAll(remoting::kGetSubscriptionGroupConfig, &GroupProcessor::OnGet);
+  methods.ForLeader(remoting::kGetSubscriptionGroupConfig, &GroupProcessor::OnGet);
   methods.ForAll(remoting::kSetMessageRequestMode, &GroupProcessor::OnRequestMode);
   dispatcher->Register(remoting::kUpdateAndGetGroupForbidden, OnForbidden);
 }
@@ -45,7 +44,7 @@ void GroupProcessor::OnUpdate(const RequestPtr& request, const Reply& reply) {
     reply(BadRequest(request->command, body.status()));
     return;
   }
-  Put(request, reply, {FromBody(body.value())});
+  Put(request, reply, {FromBody(body.value())}, false);
 }
 
 void GroupProcessor::OnUpdateList(const RequestPtr& request, const Reply& reply) {
@@ -56,13 +55,13 @@ void GroupProcessor::OnUpdateList(const RequestPtr& request, const Reply& reply)
   }
   std::vector<GroupConfig> groups;
   for (const auto& one : body->groups) groups.push_back(FromBody(one));
-  Put(request, reply, std::move(groups));
+  Put(request, reply, groups, false);
 }
 
 void GroupProcessor::Put(const RequestPtr& request, const Reply& reply,
-                         std::vector<GroupConfig> groups) {
+                         const std::vector<GroupConfig>& groups, bool confirmed) {
   Proposal proposal;
-  for (GroupConfig& group : groups) {
+  for (const GroupConfig& group : groups) {
     const Status valid = CheckGroup(group);
     if (!valid.ok()) {
       reply(ResponseOf(request->command, valid));
@@ -70,12 +69,20 @@ void GroupProcessor::Put(const RequestPtr& request, const Reply& reply,
     }
     const auto known = context_.store.state().FindGroup(group.name);
     if (known && *known == group) continue;
-    proposal.command.put_groups.push_back(std::move(group));
+    proposal.command.put_groups.push_back(group);
   }
-  if (proposal.command.put_groups.empty()) {
+  if (!proposal.command.put_groups.empty()) {
+    Submit(request, reply, std::move(proposal));
+  } else if (confirmed) {
     reply(Success(request->command));
-    return;
+  } else {
+    // Nothing to change, if this state is the newest: another leader may have changed it.
+    WhenConfirmed(context_, request, reply,
+                  [this, request, reply, groups] { Put(request, reply, groups, true); });
   }
+}
+
+void GroupProcessor::Submit(const RequestPtr& request, const Reply& reply, Proposal proposal) {
   proposal.deadline = request->arrived + kBudget;
   proposal.done = [request, reply](const AppendOutcome& outcome) {
     reply(ResponseOf(request->command, outcome.status));
@@ -89,19 +96,20 @@ void GroupProcessor::OnDelete(const RequestPtr& request, const Reply& reply) {
     reply(BadRequest(request->command, header.status()));
     return;
   }
-  const GroupName group(header->group_name);
-  if (!context_.store.state().FindGroup(group) && !header->clean_offset) {
-    reply(Success(request->command));
+  Proposal proposal;
+  proposal.command.delete_groups.emplace_back(header->group_name);
+  proposal.command.clean_offsets = header->clean_offset;
+  if (header->clean_offset || context_.store.state().FindGroup(GroupName(header->group_name))) {
+    Submit(request, reply, std::move(proposal));
     return;
   }
-  Proposal proposal;
-  proposal.command.delete_groups.push_back(group);
-  proposal.command.clean_offsets = header->clean_offset;
-  proposal.deadline = request->arrived + kBudget;
-  proposal.done = [request, reply](const AppendOutcome& outcome) {
-    reply(ResponseOf(request->command, outcome.status));
-  };
-  context_.store.appender().Submit(std::move(proposal));
+  WhenConfirmed(context_, request, reply, [this, request, reply, proposal] {
+    if (context_.store.state().FindGroup(proposal.command.delete_groups.front())) {
+      Submit(request, reply, proposal);
+    } else {
+      reply(Success(request->command));
+    }
+  });
 }
 
 void GroupProcessor::OnGetAll(const RequestPtr& request, const Reply& reply) {
@@ -121,13 +129,15 @@ void GroupProcessor::OnGet(const RequestPtr& request, const Reply& reply) {
     reply(BadRequest(request->command, header.status()));
     return;
   }
-  const auto group = context_.store.state().FindGroup(GroupName(header->group));
-  if (group) {
-    reply(SuccessWith(request->command, ToBody(*group).Encode()));
-  } else {
-    reply(remoting::Command::ResponseTo(request->command, remoting::kSubscriptionGroupNotExist,
-                                        "No group in this broker. group: " + header->group));
-  }
+  WhenConfirmed(context_, request, reply, [this, request, reply, name = header->group] {
+    const auto group = context_.store.state().FindGroup(GroupName(name));
+    if (group) {
+      reply(SuccessWith(request->command, ToBody(*group).Encode()));
+    } else {
+      reply(remoting::Command::ResponseTo(request->command, remoting::kSubscriptionGroupNotExist,
+                                          "No group in this broker. group: " + name));
+    }
+  });
 }
 
 // No group is ever forbidden a topic: reading that, and allowing it, is what can be done.

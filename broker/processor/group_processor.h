@@ -25,7 +25,10 @@ class GroupProcessor {
   void OnGet(const RequestPtr& request, const Reply& reply);
   static void OnForbidden(const RequestPtr& request, const Reply& reply);
   void OnRequestMode(const RequestPtr& request, const Reply& reply);
-  void Put(const RequestPtr& request, const Reply& reply, std::vector<GroupConfig> groups);
+  // What is not so yet. `confirmed`: the state misses nothing.
+  void Put(const RequestPtr& request, const Reply& reply, const std::vector<GroupConfig>& groups,
+           bool confirmed);
+  void Submit(const RequestPtr& request, const Reply& reply, Proposal proposal);
 
   BrokerContext& context_;
 };

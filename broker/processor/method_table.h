@@ -1,13 +1,14 @@
 // MethodTable: registers methods of one processor with the dispatcher, each in a line.
 //
 // Methods take (request, reply) and answer exactly once; the processor outlives the dispatcher's
-// use. What only the leader does is late with code 14, and may be sent again when its outcome is
-// unknown: it changes nothing the second time. Thread: at start only.
+// use. What only the leader does is late with code 14, and but for ForLeaderOnce may be sent again
+// when its outcome is unknown: it changes nothing the second time. Thread: at start only.
 
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <utility>
 
 #include "broker/processor/dispatcher.h"
 #include "remoting/codes.h"
@@ -32,6 +33,13 @@ class MethodTable {
   }
   void ForLeader(std::int32_t code, Method method) const {
     dispatcher_->RegisterForLeader(code, policy_, HandlerOf(method));
+  }
+  // Not sent again when its outcome is unknown: the second time it would change, or take away, what
+  // others made meanwhile.
+  void ForLeaderOnce(std::int32_t code, Method method) const {
+    LeaderGate::Policy once = policy_;
+    once.repeatable = false;
+    dispatcher_->RegisterForLeader(code, std::move(once), HandlerOf(method));
   }
 
  private:

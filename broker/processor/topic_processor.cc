@@ -78,16 +78,9 @@ Status ApplyAttributeChanges(const std::map<std::string, std::string>& changes, 
 
 void TopicProcessor::Register(Dispatcher* dispatcher) {
   const MethodTable methods(dispatcher, this, kBudget);
-  // Not repeated: the second time it would change what others made of the topic meanwhile.
-  const auto register_change = [&](std::int32_t code, auto method) {
-    dispatcher->RegisterForLeader(code, LeaderGate::For(kBudget, remoting::kServiceNotAvailable),
-                                  [this, method](const RequestPtr& request, const Reply& reply) {
-                                    (this->*method)(request, reply);
-                                  });
-  };
-  register_change(remoting::kUpdateAndCreateTopic, &TopicProcessor::OnUpdate);
-  register_change(remoting::kUpdateAndCreateTopicList, &TopicProcessor::OnUpdateList);
-  register_change(remoting::kDeleteTopicInBroker, &TopicProcessor::OnDelete);
+  methods.ForLeaderOnce(remoting::kUpdateAndCreateTopic, &TopicProcessor::OnUpdate);
+  methods.ForLeaderOnce(remoting::kUpdateAndCreateTopicList, &TopicProcessor::OnUpdateList);
+  methods.ForLeaderOnce(remoting::kDeleteTopicInBroker, &TopicProcessor::OnDelete);
   methods.ForLeader(remoting::kGetTopicStatsInfo, &TopicProcessor::OnStats);
   methods.ForAll(remoting::kGetAllTopicConfig, &TopicProcessor::OnGetAll);
   methods.ForLeader(remoting::kGetTopicConfig, &TopicProcessor::OnGet);

@@ -42,9 +42,11 @@ TEST_F(State, APeerThatWasJustStartedTakesASubscriptionFromTheOthers) {
 }
 
 // Also what a change that changes nothing, or a removal of nothing, says.
-TEST_F(State, ATopicsConfigurationIsNotTakenFromALeaderThatHearsNoMajority) {
+TEST_F(State, TheConfigurationOfTopicsAndGroupsIsNotTakenFromALeaderThatHearsNoMajority) {
   StartCluster();
   CreateTopic("Settings", 3);
+  remoting::SubscriptionGroupConfigBody group;
+  group.group_name = "Settings";
   const std::size_t leader = Leader();
   const auto ask = [&](std::size_t peer, std::int32_t code, const std::string& topic) {
     remoting::Command request = remoting::Command::Request(code);
@@ -55,6 +57,12 @@ TEST_F(State, ATopicsConfigurationIsNotTakenFromALeaderThatHearsNoMajority) {
       header.perm = 6;
       header.topic_filter_type = "SINGLE_TAG";
       header.Encode(&request.ext);
+    } else if (code == remoting::kUpdateAndCreateSubscriptionGroup) {
+      request.body = group.Encode();
+    } else if (code == remoting::kGetSubscriptionGroupConfig) {
+      request.ext.Set("group", topic);
+    } else if (code == remoting::kDeleteSubscriptionGroup) {
+      request.ext.Set("groupName", topic);
     } else {
       remoting::TopicRequest{topic}.Encode(&request.ext);
     }
@@ -67,6 +75,11 @@ TEST_F(State, ATopicsConfigurationIsNotTakenFromALeaderThatHearsNoMajority) {
     EXPECT_EQ(ask(peer, remoting::kGetTopicConfig, "Nothing"), remoting::kTopicNotExist);
     EXPECT_EQ(ask(peer, remoting::kUpdateAndCreateTopic, "Settings"), remoting::kSuccess);
     EXPECT_EQ(ask(peer, remoting::kDeleteTopicInBroker, "Nothing"), remoting::kSuccess);
+    EXPECT_EQ(ask(peer, remoting::kUpdateAndCreateSubscriptionGroup, ""), remoting::kSuccess);
+    EXPECT_EQ(ask(peer, remoting::kGetSubscriptionGroupConfig, "Settings"), remoting::kSuccess);
+    EXPECT_EQ(ask(peer, remoting::kGetSubscriptionGroupConfig, "Nothing"),
+              remoting::kSubscriptionGroupNotExist);
+    EXPECT_EQ(ask(peer, remoting::kDeleteSubscriptionGroup, "Nothing"), remoting::kSuccess);
   }
   for (const std::size_t peer : followers) {
     ASSERT_TRUE(cluster_->Signal(peer, SIGSTOP).ok());
@@ -76,7 +89,11 @@ TEST_F(State, ATopicsConfigurationIsNotTakenFromALeaderThatHearsNoMajority) {
       {remoting::kGetTopicConfig, "Settings", remoting::kSuccess},
       {remoting::kGetTopicConfig, "Nothing", remoting::kTopicNotExist},
       {remoting::kUpdateAndCreateTopic, "Settings", remoting::kSuccess},
-      {remoting::kDeleteTopicInBroker, "Nothing", remoting::kSuccess}};
+      {remoting::kDeleteTopicInBroker, "Nothing", remoting::kSuccess},
+      {remoting::kGetSubscriptionGroupConfig, "Settings", remoting::kSuccess},
+      {remoting::kGetSubscriptionGroupConfig, "Nothing", remoting::kSubscriptionGroupNotExist},
+      {remoting::kUpdateAndCreateSubscriptionGroup, "", remoting::kSuccess},
+      {remoting::kDeleteSubscriptionGroup, "Nothing", remoting::kSuccess}};
   std::vector<std::future<int>> answers;
   for (const auto& [code, topic, answer] : wrong) {
     answers.push_back(std::async(std::launch::async, ask, leader, code, topic));
