@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 
 #include "broker/config/broker_config.h"
+#include "broker/config/no_effect_keys.h"
 
 namespace triad::broker {
 namespace {
@@ -287,140 +288,6 @@ void AddMetrics(Table* t) {
            }});
 }
 
-// Genuine keys of the original without meaning here (dledger.md §3).
-void AddNoEffect(Table* t) {
-  t->NoEffect({"fetchNamesrvAddrByAddressServer", "fetchNameSrvAddrByDnsLookup",
-               "rmqAddressServerDomain", "rmqAddressServerSubGroup", "forceRegister",
-               "compressedRegister", "rocketmqHome", "configBlackList", "brokerConfigPath"});
-  t->NoEffect({"storePathCommitLog",
-               "storePathDLedgerCommitLog",
-               "readOnlyCommitLogStorePaths",
-               "storePathConsumeQueue",
-               "storePathIndex",
-               "storeCheckpoint",
-               "abortFile",
-               "storePathEpochFile",
-               "mappedFileSizeConsumeQueue",
-               "enableConsumeQueueExt",
-               "mappedFileSizeConsumeQueueExt",
-               "messageIndexEnable",
-               "messageIndexSafe",
-               "maxHashSlotNum",
-               "maxIndexNum",
-               "checkCRCOnRecover",
-               "warmMapedFileEnable",
-               "transientStorePoolEnable",
-               "transientStorePoolSize",
-               "enableLmq",
-               "enableMultiDispatch"});
-  t->NoEffect({"flushIntervalCommitLog",
-               "flushCommitLogTimed",
-               "flushCommitLogLeastPages",
-               "flushCommitLogThoroughInterval",
-               "flushIntervalConsumeQueue",
-               "flushConsumeQueueLeastPages",
-               "flushConsumeQueueThoroughInterval",
-               "syncFlushTimeout",
-               "putMessageTimeout",
-               "slaveTimeout",
-               "haSendHeartbeatInterval",
-               "haHousekeepingInterval",
-               "haTransferBatchSize",
-               "haMasterAddress",
-               "totalReplicas",
-               "inSyncReplicas",
-               "minInSyncReplicas",
-               "allAckInSyncStateSet",
-               "enableAutoInSyncReplicas",
-               "deleteCommitLogFilesInterval",
-               "deleteConsumeQueueFilesInterval",
-               "destroyMapedFileIntervalForcibly",
-               "redeleteHangedFileInterval",
-               "deleteFileBatchMax",
-               "offsetCheckInSlave",
-               "duplicationEnable"});
-  t->NoEffect({"rejectTransactionMessage",
-               "rejectPullConsumerEnable",
-               "transferMsgByHeap",
-               "enablePropertyFilter",
-               "filterSupportRetry",
-               "enableCalcFilterBitMap",
-               "autoMessageVersionOnTopicLen",
-               "useServerSideResetOffset",
-               "aclEnable",
-               "authenticationEnabled",
-               "authorizationEnabled",
-               "flushDelayOffsetInterval",
-               "enableScheduleAsyncDeliver",
-               "timerWheelEnable",
-               "timerPrecisionMs",
-               "timerMaxDelaySec",
-               "timerRollWindowSlot",
-               "timerFlushIntervalMs",
-               "mappedFileSizeTimerLog",
-               "transactionTimeOut",
-               "transactionCheckMax",
-               "transactionCheckInterval",
-               "transactionOpMsgMaxSize",
-               "transactionOpBatchInterval"});
-  t->NoEffect({"putMessageFutureThreadPoolNums",
-               "pullMessageThreadPoolNums",
-               "litePullMessageThreadPoolNums",
-               "ackMessageThreadPoolNums",
-               "adminBrokerThreadPoolNums",
-               "processReplyMessageThreadPoolNums",
-               "queryMessageThreadPoolNums",
-               "clientManageThreadPoolNums",
-               "consumerManageThreadPoolNums",
-               "heartbeatThreadPoolNums",
-               "endTransactionThreadPoolNums",
-               "putThreadPoolQueueCapacity",
-               "pullThreadPoolQueueCapacity",
-               "queryThreadPoolQueueCapacity",
-               "clientManagerThreadPoolQueueCapacity",
-               "consumerManagerThreadPoolQueueCapacity",
-               "heartbeatThreadPoolQueueCapacity",
-               "endTransactionPoolQueueCapacity",
-               "brokerFastFailureEnable",
-               "waitTimeMillsInSendQueue",
-               "waitTimeMillsInPullQueue",
-               "waitTimeMillsInHeartbeatQueue",
-               "waitTimeMillsInTransactionQueue",
-               "osPageCacheBusyTimeOutMills",
-               "useReentrantLockWhenPutMessage",
-               "topicQueueLockNum",
-               "flushConsumerOffsetInterval",
-               "flushConsumerOffsetHistoryInterval",
-               "serverWorkerThreads",
-               "serverSelectorThreads",
-               "serverCallbackExecutorThreads",
-               "serverOnewaySemaphoreValue",
-               "serverAsyncSemaphoreValue",
-               "serverSocketSndBufSize",
-               "serverSocketRcvBufSize",
-               "serverSocketBacklog",
-               "useEpollNativeSelector",
-               "serverPooledByteBufAllocatorEnable",
-               "enableShutdownGracefully",
-               "disappearTimeAfterStart",
-               "filterServerNums"});
-  t->NoEffect({"popPollingSize", "popPollingMapSize", "maxPopPollingSize", "reviveQueueNum",
-               "reviveInterval", "reviveAckWaitMs", "enablePopBufferMerge", "popCkStayBufferTime",
-               "popCkStayBufferTimeOut", "popFromRetryProbability", "enableRetryTopicV2",
-               "retrieveMessageFromPopRetryTopicV1", "popConsumerKVServiceEnable",
-               "serverLoadBalancerEnable", "defaultMessageRequestMode", "defaultPopShareQueueNum",
-               "enableBatchPush", "isEnableBatchPush"});
-  t->NoEffect(
-      {"enableControllerMode", "controllerAddr", "syncBrokerMetadataPeriod",
-       "checkSyncStateSetPeriod", "syncControllerMetadataPeriod", "controllerHeartBeatTimeoutMills",
-       "brokerHeartbeatInterval", "brokerNotActiveTimeoutMillis", "sendHeartbeatTimeoutMillis",
-       "haMaxTimeSlaveNotCatchup", "asyncLearner", "syncFromLastFile", "enableSlaveActingMaster"});
-  t->NoEffect({"metricsGrpcExporterTarget", "metricsGrpcExporterHeader",
-               "metricGrpcExporterTimeOutInMills", "metricGrpcExporterIntervalInMills",
-               "metricLoggingExporterIntervalInMills", "metricsOtelCardinalityLimit",
-               "metricsInDelta", "metricsLabel"});
-}
-
 }  // namespace
 
 const ConfigTable<BrokerConfig>& BrokerConfigTable() {
@@ -432,7 +299,7 @@ const ConfigTable<BrokerConfig>& BrokerConfigTable() {
     AddTopics(t);
     AddThreads(t);
     AddMetrics(t);
-    AddNoEffect(t);
+    for (const std::string_view key : kNoEffectKeys) t->NoEffect({key});
     return t;
   }();
   return *table;

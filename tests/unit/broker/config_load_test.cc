@@ -119,6 +119,21 @@ TEST(BrokerConfigFiles, GRP_3_GRP_4_EverySpecFileIsReadAsExpected) {
   EXPECT_GE(files, 18u);
 }
 
+TEST(BrokerConfigFiles, CFG_1_NoKeyOfTheOriginalIsCalledUnknown) {
+  for (const auto& [name, count] : {std::pair{"original-broker-keys-5.3.3.txt", 470u},
+                                    {"original-broker-keys-4.9.7.txt", 180u}}) {
+    SCOPED_TRACE(name);
+    const std::string keys = ReadAll(std::filesystem::path(TRIAD_TEST_DATA) / name);
+    EXPECT_GE(Properties::Parse(keys).value().entries().size(), count);
+    const auto loaded = LoadText(keys);
+    EXPECT_EQ(loaded.unknown_keys, 0u);
+    EXPECT_THAT(Messages(loaded), Not(HasSubstr("unknown key")));
+  }
+  const auto typo = LoadText("timerStopEnqeue=false\n");
+  EXPECT_EQ(typo.unknown_keys, 1u);
+  EXPECT_THAT(Joined(typo.warnings), HasSubstr("did you mean timerStopEnqueue?"));
+}
+
 TEST(BrokerConfigFiles, ACorrectGroupFileLoadsWithoutAnyWarning) {
   const auto loaded =
       LoadText(ReadAll(std::filesystem::path(TRIAD_TEST_DATA) / "spec" / "ok-dledger-n0.conf"));
