@@ -57,6 +57,8 @@ void LockProcessor::Register(Dispatcher* dispatcher) {
   dispatcher->RegisterForLeader(
       remoting::kLockBatchMq, policy,
       [this](RequestPtr request, Reply reply) { OnLock(request, reply); });
+  // The second time it could release what the client has locked anew.
+  policy.repeatable = false;
   dispatcher->RegisterForLeader(
       remoting::kUnlockBatchMq, policy,
       [this](RequestPtr request, Reply reply) { OnUnlock(request, reply); });

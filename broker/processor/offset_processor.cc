@@ -39,10 +39,9 @@ void OffsetProcessor::Register(Dispatcher* dispatcher) {
   dispatcher->RegisterForLeader(
       remoting::kQueryConsumerOffset, LeaderGate::Silent(kBudget),
       [this](RequestPtr request, Reply reply) { OnQuery(request, reply); });
-  auto policy = LeaderGate::For(kBudget, remoting::kServiceNotAvailable);
-  policy.repeatable = true;
+  // Not repeated: the second time it would take back what another consumer committed meanwhile.
   dispatcher->RegisterForLeader(
-      remoting::kUpdateConsumerOffset, policy,
+      remoting::kUpdateConsumerOffset, LeaderGate::For(kBudget, remoting::kServiceNotAvailable),
       [this](RequestPtr request, Reply reply) { OnUpdate(request, reply); });
 }
 

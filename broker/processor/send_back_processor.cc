@@ -34,6 +34,10 @@ void AnswerFailed(const RequestPtr& request, const Reply& reply, std::int32_t co
   }
 }
 
+bool MayPass(std::int32_t code) {
+  return code == remoting::kServiceNotAvailable || code == remoting::kSystemBusy;
+}
+
 }  // namespace
 
 SendBackProcessor::SendBackProcessor(BrokerContext& context)
@@ -243,12 +247,13 @@ void SendBackProcessor::Store(const SendBack& back, const MessageView& message) 
 }
 
 void SendBackProcessor::Finish(const Key& key, const Status& status) {
-  Finish(key, ResponseCodeOf(status), std::string(status.message()));
+  const int code = ResponseCodeOf(status);
+  const bool is_late = status.code() == StatusCode::kTimedOut;
+  AnswerAll(key, /*keep=*/false, code, std::string(status.message()), is_late || MayPass(code));
 }
 
 void SendBackProcessor::Finish(const Key& key, std::int32_t code, const std::string& remark) {
-  const bool may_pass = code == remoting::kServiceNotAvailable || code == remoting::kSystemBusy;
-  AnswerAll(key, /*keep=*/false, code, remark, may_pass);
+  AnswerAll(key, /*keep=*/false, code, remark, MayPass(code));
 }
 
 void SendBackProcessor::OnUnknown(const Key& key, Term term, const Status& status) {

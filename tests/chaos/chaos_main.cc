@@ -21,7 +21,10 @@ DEFINE_string(clients, "cpp", "whose clients make the load: cpp, java, go");
 DEFINE_string(client_program, "", "what runs them (bin/chaos makes it); see foreign_load.h");
 DEFINE_string(system, "triad", "whose brokers: triad, rocketmq (bin/chaos makes them)");
 DEFINE_bool(loopback, false, "on 127.0.0.1 instead of network namespaces: links cannot be cut");
-DEFINE_bool(degrade, false, "kills instead of faults that this machine cannot make, loudly");
+DEFINE_bool(
+    degrade, false,
+    "kills instead of faults that this machine cannot make, loudly; exit code 4 when all else "
+    "is good");
 DEFINE_string(broker, "", "keys of broker.conf: key=value,key=value");
 DEFINE_bool(keep, false, "keep the directory of a good run too");
 DEFINE_string(dir, "", "directory of the run; empty: a new one below the temporary directory");
@@ -30,6 +33,8 @@ DEFINE_string(programs, "build/release/bin", "the programs under test");
 
 namespace triad::chaos {
 namespace {
+
+constexpr int kDegraded = 4;
 
 RunOptions OptionsOfFlags() {
   RunOptions options;
@@ -80,7 +85,7 @@ int Main() {
       return executed.code() == StatusCode::kUnsupported ? 3 : 1;
     }
     good = run.good();
-    status = good ? 0 : 1;
+    status = !good ? 1 : run.is_degraded() ? kDegraded : 0;
     std::cout << run.Report();
     if (!good) {
       std::cout << "look at " << options.work_dir

@@ -45,6 +45,7 @@ class Run {
 
   // After Execute returned OK: was everything as it must be?
   bool good() const { return verdict_.good() && world_->problems().empty() && missing_.empty(); }
+  bool is_degraded() const { return !degraded_.empty(); }  // kills instead of other faults
   // What was not, in words; the last line of the program.
   std::string Report() const;
   std::string LastLine() const;

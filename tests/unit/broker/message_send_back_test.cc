@@ -161,6 +161,17 @@ TEST(SendBackWithoutAutoCreate, DLQ_3_AnUnknownGroupIsRefused) {
   EXPECT_EQ(broker.Call(command).code, remoting::kSubscriptionGroupNotExist);
 }
 
+remoting::Command SendBackBy(const std::string& language, PhysicalOffset message) {
+  remoting::SendBackRequest header;
+  header.offset = message.value();
+  header.group = "g";
+  header.max_reconsume_times = 16;
+  remoting::Command command = remoting::Command::Request(remoting::kConsumerSendMsgBack);
+  header.Encode(&command.ext);
+  command.language = language;
+  return command;
+}
+
 // The disk hangs past the answer's deadline; the client asks again; then the disk goes on.
 TEST(SendBackOnASlowDisk, AnUnknownOutcomeIsNotStoredASecondTime) {
   StallingFileSystem disk;
@@ -172,14 +183,7 @@ TEST(SendBackOnASlowDisk, AnUnknownOutcomeIsNotStoredASecondTime) {
   }
   const auto messages = broker.Messages("T", 0);
   const auto send_back = [&](std::size_t which, const std::string& language = "JAVA") {
-    remoting::SendBackRequest header;
-    header.offset = messages.at(which).physical_offset.value();
-    header.group = "g";
-    header.max_reconsume_times = 16;
-    remoting::Command command = remoting::Command::Request(remoting::kConsumerSendMsgBack);
-    header.Encode(&command.ext);
-    command.language = language;
-    return broker.Ask(command);
+    return broker.Ask(SendBackBy(language, messages.at(which).physical_offset));
   };
   ASSERT_EQ(send_back(0).get().code, remoting::kSuccess);  // the group and its retry topic exist
 
@@ -195,6 +199,23 @@ TEST(SendBackOnASlowDisk, AnUnknownOutcomeIsNotStoredASecondTime) {
   EXPECT_EQ(broker.Messages("SCHEDULE_TOPIC_XXXX", 2).size(), 2u) << "one copy of each message";
   EXPECT_THROW(silent.get(), std::future_error) << "it was answered";
   EXPECT_EQ(send_back(1, "GO").get().code, remoting::kSuccess);  // what may not pass is answered
+}
+
+TEST(SendBackOnASlowDisk, ARetryTopicThatIsNotMadeInTimeIsNoSuccessForAGoClient) {
+  StallingFileSystem disk;
+  MessageHarness broker([](BrokerConfig* config) { config->flush = FlushDiskType::kSyncFlush; },
+                        disk);
+  broker.CreateTopic("T", 1);
+  ASSERT_EQ(broker.Send(MessageHarness::SendHeader("T"), "m").code, remoting::kSuccess);
+  const PhysicalOffset message = broker.Messages("T", 0).at(0).physical_offset;
+  disk.Hold();
+  auto silent = broker.Ask(SendBackBy("GO", message));
+  auto told = broker.Ask(SendBackBy("JAVA", message));
+  ASSERT_EQ(told.wait_for(kPatience), std::future_status::ready);
+  EXPECT_NE(told.get().code, remoting::kSuccess);
+  EXPECT_THROW(silent.get(), std::future_error) << "it was answered";
+  disk.Release();
+  EXPECT_EQ(broker.Ask(SendBackBy("GO", message)).get().code, remoting::kSuccess);
 }
 
 }  // namespace

@@ -194,5 +194,49 @@ TEST(Codes, WhatIsNotServedIsNotSupported) {
   EXPECT_EQ(broker.AskOn(connection, remoting::kGetBrokerRuntimeInfo, {}).code, 0);
 }
 
+// Of every request that comes it notes whether it may be sent to another leader again.
+class NotingGate final : public LeaderGate {
+ public:
+  bool leads() const override { return false; }
+  void Route(RequestPtr request, Reply /*reply*/, Policy policy, Handler /*local*/) override {
+    repeatable[request->command.code] = policy.repeatable;
+  }
+  std::map<std::int32_t, bool> repeatable;
+};
+
+// A request whose leader died before it answered may have been done. What others may have changed
+// since then is not changed back by doing it again.
+TEST(Repeats, OnlyWhatDoesNoHarmTheSecondTimeIsSentAgain) {
+  OneBroker broker;
+  NotingGate gate;
+  Dispatcher dispatcher(SystemClock(), gate);
+  OffsetProcessor offsets(broker.context(), 0);
+  LockProcessor locks(broker.context());
+  TopicProcessor topics(broker.context());
+  GroupProcessor groups(broker.context());
+  offsets.Register(&dispatcher);
+  locks.Register(&dispatcher);
+  topics.Register(&dispatcher);
+  groups.Register(&dispatcher);
+  const std::map<std::int32_t, bool> wanted = {
+      {remoting::kQueryConsumerOffset, true},
+      {remoting::kUpdateConsumerOffset, false},
+      {remoting::kLockBatchMq, true},
+      {remoting::kUnlockBatchMq, false},
+      {remoting::kUpdateAndCreateTopic, false},
+      {remoting::kUpdateAndCreateTopicList, false},
+      {remoting::kDeleteTopicInBroker, false},
+      {remoting::kUpdateAndCreateSubscriptionGroup, false},
+      {remoting::kUpdateAndCreateSubscriptionGroupList, false},
+      {remoting::kDeleteSubscriptionGroup, false},
+  };
+  const auto connection = std::make_shared<RecordingConnection>(1, "10.0.0.9:5000");
+  for (const auto& [code, repeatable] : wanted) {
+    dispatcher.OnRequest(connection, Command::Request(code));
+    ASSERT_TRUE(gate.repeatable.contains(code)) << code;
+    EXPECT_EQ(gate.repeatable[code], repeatable) << code;
+  }
+}
+
 }  // namespace
 }  // namespace triad::broker
