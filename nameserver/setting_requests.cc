@@ -2,6 +2,7 @@
 
 #include <glog/logging.h>
 
+#include <array>
 #include <set>
 #include <utility>
 
@@ -29,16 +30,34 @@ std::set<std::string> BlackList(const NameServerConfig& config) {
   return keys;
 }
 
-// What would change, known keys only; unknown ones are dropped with a warning, as the original
-// does.
-std::map<std::string, std::string> KnownChanges(const Properties& properties) {
-  std::map<std::string, std::string> changes;
+// What a request changes. Unknown keys are dropped, as the original does; the answer says which.
+struct Changes {
+  std::map<std::string, std::string> known;
+  Properties now;      // of them, what is in force at once
+  std::string remark;  // "in force: A, B; in force at the next start: C; unknown and ignored: D"
+};
+
+void AddKey(const char* what, const std::string& key, std::string* list) {
+  *list += (list->empty() ? what : ", ") + key;
+}
+
+Changes ChangesOf(const Properties& properties) {
+  Changes changes;
+  std::array<std::string, 3> lists;
   for (const auto& [key, entry] : properties.entries()) {
-    if (NameServerConfigTable().FindOptions(key) == nullptr) {
-      LOG(WARNING) << "configuration change: unknown key " << key << " was ignored";
+    const KeyOptions* const options = NameServerConfigTable().FindOptions(key);
+    if (options == nullptr) {
+      AddKey("unknown and ignored: ", key, &lists[2]);
       continue;
     }
-    changes[key] = std::string(TrimBlanks(entry.value));
+    const std::string value(TrimBlanks(entry.value));
+    changes.known[key] = value;
+    if (options->dynamic) changes.now.Set(key, value);
+    AddKey(options->dynamic ? "in force: " : "in force at the next start: ", key,
+           &lists[options->dynamic ? 0 : 1]);
+  }
+  for (const std::string& list : lists) {
+    if (!list.empty()) changes.remark += (changes.remark.empty() ? "" : "; ") + list;
   }
   return changes;
 }
@@ -129,19 +148,16 @@ Command RequestProcessor::UpdateConfig(const Command& request) {
     }
     return Command::ResponseTo(request, remoting::kSystemError, std::move(faults));
   }
-  const std::map<std::string, std::string> changes = KnownChanges(*properties);
-  if (!changes.empty()) {
-    const Status status = WriteChanges(file_system_, changed.config_store_path, changes);
+  const Changes changes = ChangesOf(*properties);
+  if (!changes.known.empty()) {
+    const Status status = WriteChanges(file_system_, changed.config_store_path, changes.known);
     if (!status.ok()) return Failure(request, status);
   }
-  for (const auto& [key, value] : changes) {
-    const bool now = NameServerConfigTable().FindOptions(key)->dynamic;
-    LOG(INFO) << "configuration: " << key << " = " << value
-              << (now ? "" : " (takes effect at the next start)");
-  }
+  LOG(INFO) << "configuration: " << changes.remark;
+  for (const auto& [key, value] : changes.known) LOG(INFO) << "  " << key << " = " << value;
   const std::lock_guard hold(mutex_);
-  config_ = std::move(changed);
-  return Command::ResponseTo(request, remoting::kSuccess);
+  CHECK(NameServerConfigTable().Apply(changes.now, "request", &config_).ok()) << "it was checked";
+  return Command::ResponseTo(request, remoting::kSuccess, changes.remark);
 }
 
 Command RequestProcessor::GetConfig(const Command& request) {

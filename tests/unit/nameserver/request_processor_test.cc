@@ -410,12 +410,15 @@ TEST_F(RequestProcessorTest, AChangeOfTheConfigurationIsWrittenIntoItsFileBeside
   ASSERT_TRUE(WriteFileAtomically(PosixFileSystem(), config_.config_store_path,
                                   "# mine\norderMessageEnable=false\n")
                   .ok());
-  EXPECT_EQ(Ask(remoting::kUpdateNamesrvConfig, {},
-                "orderMessageEnable=true\nenableTopicList=false\nnobodyKnows=1\n")
-                .code,
-            0);
+  const Command answer =
+      Ask(remoting::kUpdateNamesrvConfig, {},
+          "orderMessageEnable=true\nenableTopicList=false\nnobodyKnows=1\nlistenPort=9999\n");
+  EXPECT_EQ(answer.code, 0);
+  EXPECT_EQ(answer.remark,
+            "in force: enableTopicList, orderMessageEnable; in force at the next start: "
+            "listenPort; unknown and ignored: nobodyKnows");
   EXPECT_EQ(ReadFile(PosixFileSystem(), config_.config_store_path).value(),
-            "# mine\norderMessageEnable=true\nenableTopicList=false\n");
+            "# mine\norderMessageEnable=true\nenableTopicList=false\nlistenPort=9999\n");
   const std::string body = Ask(remoting::kGetNamesrvConfig, {}).body;
   EXPECT_THAT(body, HasSubstr("orderMessageEnable=true\n"));
   EXPECT_THAT(body, HasSubstr("listenPort=9876\n"));
