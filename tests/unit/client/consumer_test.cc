@@ -525,6 +525,7 @@ TEST_F(ConsumerTest, BroadcastingReadsEveryQueueAndKeepsOffsetsInAFile) {
   PushConsumerOptions options = Options();
   options.model = MessageModel::kBroadcasting;
   options.broadcast_offset_dir = dir;
+  options.threads = 1;  // so one message at most is in the listener's hands
   cluster_.Put("T", 0, "a");
   cluster_.Put("T", 1, "b");
   {
