@@ -54,6 +54,14 @@ void BackgroundThread::SetRetention(RetentionOptions retention) {
   next_retention_ = std::move(retention);
 }
 
+void BackgroundThread::CleanNow() {
+  {
+    std::lock_guard hold(mutex_);
+    is_clean_asked_ = true;
+  }
+  wake_.notify_one();
+}
+
 void BackgroundThread::Stop() {
   {
     std::lock_guard hold(mutex_);
@@ -68,20 +76,23 @@ void BackgroundThread::Run() {
   SteadyPoint checkpoint_due = std::chrono::steady_clock::now() + kCheckpointInterval;
   SteadyPoint clean_due = std::chrono::steady_clock::now() + clean_interval;
   for (;;) {
+    bool is_clean_asked = false;
     {
       std::unique_lock lock(mutex_);
       SteadyPoint until = std::min(checkpoint_due, clean_due);
       if (is_full()) {
         until = std::min(until, std::chrono::steady_clock::now() + kFullRetryInterval);
       }
-      wake_.wait_until(lock, until, [this] { return stopping_ || (is_due_ && !is_full()); });
+      wake_.wait_until(lock, until,
+                       [this] { return stopping_ || is_clean_asked_ || (is_due_ && !is_full()); });
       if (stopping_) return;
       is_due_ = false;
+      is_clean_asked = std::exchange(is_clean_asked_, false);
       if (next_retention_) cleaner_.set_options(*std::exchange(next_retention_, std::nullopt));
     }
     PrepareIfNeeded();
-    if (std::chrono::steady_clock::now() >= clean_due) {
-      Clean();
+    if (is_clean_asked || std::chrono::steady_clock::now() >= clean_due) {
+      Clean(is_clean_asked);
       clean_due = std::chrono::steady_clock::now() + clean_interval;
     }
     if (std::chrono::steady_clock::now() < checkpoint_due) continue;
@@ -90,8 +101,8 @@ void BackgroundThread::Run() {
   }
 }
 
-void BackgroundThread::Clean() {
-  const Status cleaned = cleaner_.Clean(facts_());
+void BackgroundThread::Clean(bool is_asked) {
+  const Status cleaned = cleaner_.Clean(facts_(), is_asked);
   if (cleaned.ok()) return;
   DieOfBrokenGround("an old segment of the log cannot be dropped: " + cleaned.ToString() +
                     ". Check the disk (dmesg, smartctl), then start this peer again.");

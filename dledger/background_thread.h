@@ -36,6 +36,8 @@ class BackgroundThread {
   void OnWritten();
   // Any thread: in force from the next look on, but for the interval.
   void SetRetention(RetentionOptions retention);
+  // Any thread: a look at the old segments at once, which takes the hour for one of retention's.
+  void CleanNow();
   bool is_full() const { return is_full_.load(std::memory_order_relaxed); }
   void Stop();
 
@@ -45,7 +47,7 @@ class BackgroundThread {
   void Run();
   void PrepareIfNeeded();
   void WriteCheckpoint();
-  void Clean();
+  void Clean(bool is_asked);
 
   LogStore& log_;
   const std::uint64_t prepare_bytes_;
@@ -57,6 +59,7 @@ class BackgroundThread {
   std::mutex mutex_;
   std::condition_variable wake_;
   bool is_due_ = true;
+  bool is_clean_asked_ = false;
   std::optional<RetentionOptions> next_retention_;
   bool stopping_ = false;
 };

@@ -45,7 +45,7 @@ LogCleaner::LogCleaner(LogStore& log, const Clock& clock, RetentionOptions reten
       retention_(std::move(retention)),
       on_dropped_(std::move(on_dropped)) {}
 
-Status LogCleaner::Clean(const Facts& facts) {
+Status LogCleaner::Clean(const Facts& facts, bool is_asked) {
   const Result<Space> space = log_.GetSpace();
   if (!space.ok()) {
     LOG_EVERY_N(WARNING, 60) << "no retention: the disk's space is unknown: " << space.status();
@@ -55,7 +55,8 @@ Status LogCleaner::Clean(const Facts& facts) {
                     .log_time_ms = facts.log_time_ms,
                     .hour = HourOf(clock_.WallNowMs()),
                     .space = *space,
-                    .segments = log_.segments().size()});
+                    .segments = log_.segments().size(),
+                    .is_asked = is_asked});
   for (;;) {
     const Result<bool> went = CleanOne(facts);
     if (!went.ok()) return went.status();

@@ -35,8 +35,9 @@ class LogCleaner {
 
   const RetentionOptions& options() const { return retention_.options(); }
   void set_options(RetentionOptions options) { retention_.set_options(std::move(options)); }
-  // One look. An error: the disk failed in the middle of a drop, and the process must end.
-  Status Clean(const Facts& facts);
+  // One look; `is_asked`: it takes the hour for one of retention's. An error: the disk failed in
+  // the middle of a drop, and the process must end.
+  Status Clean(const Facts& facts, bool is_asked = false);
 
  private:
   // Drops the oldest segment if it may go. True: it went.

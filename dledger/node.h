@@ -204,6 +204,9 @@ class Node {
 
   // Other rules for old segments, from the next look at them on; the interval stays.
   virtual void SetRetention(RetentionOptions retention) = 0;
+  // A look at the old segments at once, in which what is past its age goes whatever the hour; all
+  // other rules hold. Any thread; does not wait for it.
+  virtual void CleanNow() = 0;
 
   // The log as it stands on this disk. Blocking: reader threads only.
   virtual const RawLog& raw_log() const = 0;

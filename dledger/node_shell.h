@@ -62,6 +62,7 @@ class NodeShell final : public Node, private Hands, private PeerEvents {
   void SetRetention(RetentionOptions retention) override {
     background_.SetRetention(std::move(retention));
   }
+  void CleanNow() override { background_.CleanNow(); }
   const RawLog& raw_log() const override;
   void Replace(EntryRef entry, std::function<void(Status)> done) override;
   void Stop() override;

@@ -42,9 +42,9 @@ double Retention::used_percent() const {
 }
 
 bool Retention::MayExpireNow() const {
-  const bool is_hour =
-      std::find(options_.hours.begin(), options_.hours.end(), moment_.hour) != options_.hours.end();
-  return is_hour || used_percent() >= options_.expired_percent;
+  const bool is_time = moment_.is_asked || std::find(options_.hours.begin(), options_.hours.end(),
+                                                     moment_.hour) != options_.hours.end();
+  return is_time || used_percent() >= options_.expired_percent;
 }
 
 bool Retention::IsFull(int percent, double floors) const {

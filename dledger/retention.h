@@ -1,8 +1,8 @@
 // Retention: when the log may forget its oldest segment.
 //
 // By age: a segment whose newest entry is older than `age`, in the hours of `hours` (the machine's
-// own time) or as soon as the disk is used to `expired_percent`. By pressure: the oldest one
-// whatever its age, when the disk is used to `forced_percent` and fewer than 1.5 times
+// own time), as soon as the disk is used to `expired_percent`, or when asked to. By pressure: the
+// oldest one whatever its age, when the disk is used to `forced_percent` and fewer than 1.5 times
 // `free_floor_bytes` are free. What a peer that catches up still needs goes only at `held_percent`
 // and 1.25 times: else a state that takes longer to send than a segment to fill would never do.
 // Both lie in front of the place where sends are refused (the floor itself).
@@ -42,6 +42,7 @@ struct RetentionMoment {
   int hour = 0;  // of the day, 0..23
   Space space;
   std::size_t segments = 0;  // that hold entries
+  bool is_asked = false;     // somebody wants what is old to go now, whatever the hour
 };
 
 class Retention {

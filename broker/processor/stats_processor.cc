@@ -37,10 +37,11 @@ void StatsProcessor::Register(Dispatcher* dispatcher) {
   methods.ForAll(remoting::kViewBrokerStatsData, &StatsProcessor::OnStats);
   methods.ForAll(remoting::kQueryConsumeQueue, &StatsProcessor::OnConsumeQueue);
   methods.ForAll(remoting::kGetBrokerHaStatus, &StatsProcessor::OnHaStatus);
+  methods.ForAll(remoting::kDeleteExpiredCommitLog, &StatsProcessor::OnCleanLog);
   dispatcher->Register(remoting::kGetTimerMetrics, OnTimerMetrics);
-  // What has expired goes by itself: segments, and with them and their topics consume queues.
-  for (const std::int32_t code : {remoting::kCleanExpiredConsumeQueue, remoting::kCleanUnusedTopic,
-                                  remoting::kDeleteExpiredCommitLog}) {
+  // Consume queues go by themselves, with the log's segments and with their topics.
+  for (const std::int32_t code :
+       {remoting::kCleanExpiredConsumeQueue, remoting::kCleanUnusedTopic}) {
     dispatcher->Register(code, [](const RequestPtr& request, const Reply& reply) {
       reply(Success(request->command));
     });
@@ -318,6 +319,14 @@ void StatsProcessor::OnHaStatus(const RequestPtr& request, const Reply& reply) {
     writer.EndObject();
     reply(SuccessWith(request->command, writer.Take()));
   });
+}
+
+// ---- 329 ----------------------------------------------------------------------------------------
+
+// Like the original it does not wait: what is past fileReservedTime goes right behind the answer.
+void StatsProcessor::OnCleanLog(const RequestPtr& request, const Reply& reply) {
+  context_.store.node().CleanNow();
+  reply(Success(request->command));
 }
 
 // ---- 61 -----------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 // StatsProcessor: figures that tools and the exporter ask for: QUERY_CONSUME_TIME_SPAN (303),
 // VIEW_BROKER_STATS_DATA (315), GET_BROKER_CONSUME_STATS (317), QUERY_CONSUME_QUEUE (321),
-// GET_BROKER_HA_STATUS (907), GET_TIMER_METRICS (61); and the clean requests 306, 316, 329, for
-// which there is nothing to do here.
+// GET_BROKER_HA_STATUS (907), GET_TIMER_METRICS (61); and the clean requests: 329, and 306
+// and 316, for which there is nothing to do here.
 //
 // 303 and 317 are answered by the leader (offsets), the others by the peer that is asked. Files are
 // read on reader threads. Thread: safe on every thread. Source: admin.md §2.6, §2.7, §2.10.
@@ -32,6 +32,7 @@ class StatsProcessor {
   void OnBrokerConsumeStats(const RequestPtr& request, const Reply& reply);
   void OnConsumeQueue(const RequestPtr& request, const Reply& reply);
   void OnHaStatus(const RequestPtr& request, const Reply& reply);
+  void OnCleanLog(const RequestPtr& request, const Reply& reply);
   static void OnTimerMetrics(const RequestPtr& request, const Reply& reply);
 
   bool IsKnown(const std::string& name, const std::string& key) const;

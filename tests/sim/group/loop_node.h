@@ -72,6 +72,7 @@ class LoopNode final : public dledger::Node, private dledger::Hands {
     return log_->ReadRange(from, to, max_bytes);
   }
   void SetRetention(dledger::RetentionOptions) override {}  // the world drops segments
+  void CleanNow() override {}                               // when it likes
   const dledger::RawLog& raw_log() const override { return log_->raw(); }
   void Replace(dledger::EntryRef entry, std::function<void(Status)> done) override;
   void Stop() override;

@@ -1,5 +1,5 @@
-// Request-reply (324, 325), offsets of one group for another (308, 314), how a group consumes (353,
-// 401), timers (61): admin.md §2.5 to §2.7, §6.8.
+// Request-reply (324, 325), old segments (329), offsets of one group for another (308, 314), how a
+// group consumes (353, 401), timers (61): admin.md §2.5 to §2.7, §6.8.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -84,6 +84,26 @@ TEST_F(ReplyTest, AReplyThatReachesNobodyIsAnErrorInTheOriginalsWords) {
     const Command answer = SendReply(remoting::kSendReplyMessageV2, c.properties);
     EXPECT_EQ(answer.code, 1);
     EXPECT_THAT(answer.remark, HasSubstr(c.remark));
+  }
+}
+
+// ---- what is past its time (329) ----------------------------------------------------------------
+
+// Retention has no hour of its own here.
+TEST_F(RelayTest, OldSegmentsAreDeletedAtAnyHourWhenAsked) {
+  dledger::Node& node = broker_.peer().store().node();
+  dledger::RetentionOptions rules;
+  rules.age = std::chrono::milliseconds(1);
+  rules.expired_percent = 101;
+  node.SetRetention(rules);
+  for (int i = 0; i < 6; ++i) {  // more than a segment
+    broker_.peer().Send({Draft("T", 0, std::string(1u << 20, 'm'))});
+  }
+  EXPECT_EQ(node.begin_position(), PhysicalOffset(0));
+  const TimePoint deadline = SystemClock().MonoNow() + 3 * kPatience;
+  while (node.begin_position() == PhysicalOffset(0)) {  // until queues and state are durable
+    ASSERT_LT(SystemClock().MonoNow(), deadline);
+    ASSERT_EQ(broker_.Ask(remoting::kDeleteExpiredCommitLog, {}).code, 0);
   }
 }
 

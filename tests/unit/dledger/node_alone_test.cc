@@ -160,6 +160,24 @@ TEST(NodeAlone, ReadsEntriesBackByAPositionInsideThem) {
   EXPECT_EQ((*entry)->bytes, first->bytes);
 }
 
+// The next look of its own is an hour away, and there is no hour in which it would do anything.
+TEST(NodeAlone, ForgetsWhatIsOldAtOnceWhenAsked) {
+  Cluster cluster(1);
+  cluster.KeepState();
+  NodeOptions& options = cluster.options(0);
+  options.segment_bytes = options.prepare_bytes = 8192;
+  options.retention.age = std::chrono::milliseconds(1);
+  options.retention.expired_percent = 101;
+  options.retention.interval = std::chrono::hours(1);
+  cluster.StartAll();
+  for (int i = 0; i < 20; ++i) cluster.Commit(Text(i) + std::string(1500, 'x'));
+  EXPECT_EQ(cluster.node(0).status().first_index, LogIndex(1));
+  EXPECT_TRUE(cluster.board().Await([&] {
+    cluster.node(0).CleanNow();
+    return cluster.node(0).status().first_index > LogIndex(1);
+  }));
+}
+
 TEST(NodeAlone, CommitsWithAsyncFlushToo) {
   Cluster cluster(1);
   cluster.options(0).sync_flush = false;

@@ -50,6 +50,18 @@ TEST_F(RetentionTest, KeepsWhatIsOldInAnyOtherHour) {
   EXPECT_EQ(retention.Judge(HoursAgo(1000), false), Verdict::kKeep);
 }
 
+TEST_F(RetentionTest, ForgetsWhatIsOldInAnyOtherHourInALookThatIsAskedFor) {
+  moment_.hour = 5;
+  moment_.is_asked = true;
+  Retention retention(options_);
+  retention.Begin(moment_);
+  EXPECT_EQ(retention.Judge(HoursAgo(72), false), Verdict::kExpired);
+  EXPECT_EQ(retention.Judge(HoursAgo(71), false), Verdict::kKeep);
+  moment_.is_asked = false;
+  retention.Begin(moment_);
+  EXPECT_EQ(retention.Judge(HoursAgo(72), false), Verdict::kKeep);
+}
+
 TEST_F(RetentionTest, ForgetsWhatIsOldAtAnyHourWhenTheDiskFills) {
   moment_.hour = 5;
   moment_.space.available_bytes = 2500;
