@@ -155,6 +155,8 @@ void ProgressProcessor::ReadConsumeStats(const RequestPtr& request, const Reply&
   for (const Topic& name : topics) {
     const auto topic = context_.store.state().FindTopic(name);
     if (!topic) continue;
+    stats.consume_tps += context_.stats->MinuteRate(
+        kGroupGetNums, name.value() + "@" + group.value(), context_.clock.MonoNow());
     for (std::int32_t id = 0; id < topic->read_queues; ++id) {
       const TopicQueue queue{name, QueueId(id)};
       const QueueRange range = context_.store.RangeOf(queue);

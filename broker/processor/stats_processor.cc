@@ -187,6 +187,8 @@ std::optional<std::string> StatsProcessor::ConsumeStatsOf(const GroupName& group
     return std::nullopt;
   }
   remoting::ConsumeStats stats;
+  stats.consume_tps = stats_.MinuteRate(kGroupGetNums, topic.name.value() + "@" + group.value(),
+                                        context_.clock.MonoNow());
   for (std::int32_t id = 0; id < topic.write_queues; ++id) {
     const TopicQueue queue{topic.name, QueueId(id)};
     const QueueRange range = context_.store.RangeOf(queue);

@@ -353,6 +353,8 @@ void TopicProcessor::ReadStats(const RequestPtr& request, const Reply& reply,
       item.last_update_timestamp_ms = StoreTimeOf(context_.store, queue, range.max - 1);
     }
   }
+  table.topic_put_tps =
+      context_.stats->MinuteRate(kTopicPutNums, topic.name.value(), context_.clock.MonoNow());
   reply(SuccessWith(request->command, table.Encode()));
 }
 

@@ -111,4 +111,10 @@ std::optional<remoting::BrokerStatsData> BrokerStats::Find(const std::string& na
   return data;
 }
 
+double BrokerStats::MinuteRate(std::string_view name, const std::string& key, TimePoint now) const {
+  const std::lock_guard hold(mutex_);
+  const auto found = items_.find(Key(name, key));
+  return found == items_.end() ? 0 : Rate(found->second, 0, now).tps;
+}
+
 }  // namespace triad::broker

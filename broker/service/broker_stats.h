@@ -61,6 +61,8 @@ class BrokerStats {
   // nullopt: never counted.
   std::optional<remoting::BrokerStatsData> Find(const std::string& name, const std::string& key,
                                                 TimePoint now) const;
+  // Per second of the last minute; 0: never counted.
+  double MinuteRate(std::string_view name, const std::string& key, TimePoint now) const;
 
  private:
   struct Point {

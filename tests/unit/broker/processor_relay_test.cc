@@ -239,6 +239,34 @@ TEST(BrokerStats, FetchesAndSendBacksAreCountedByTopicAndGroup) {
   EXPECT_EQ(stats.Find("SNDBCK_PUT_NUMS", "T@g", now)->day.sum, 1);
 }
 
+// 1000 s have passed since the figures began.
+TEST_F(RelayTest, RatesOfATopicAndOfAGroupAreTold) {
+  BrokerStats& stats = *broker_.context().stats;
+  stats.Sample(broker_.context().clock.MonoNow() - std::chrono::seconds(1000));
+  StateCommand command;
+  TopicConfig& other = command.put_topics.emplace_back();
+  other.name = Topic("U");
+  other.read_queues = other.write_queues = 1;
+  command.offsets.push_back({{GroupName("g"), Queue("T", 0)}, QueueOffset{0}, 0});
+  command.offsets.push_back({{GroupName("g"), Queue("U", 0)}, QueueOffset{0}, 0});
+  broker_.peer().Apply(command);
+  stats.NotePut(Topic("T"), 7000, 1);
+  stats.NoteGet(Topic("T"), "g", 3000, 1);
+  stats.NoteGet(Topic("U"), "g", 2000, 1);
+  stats.NoteGet(Topic("U"), "other", 9000, 1);
+
+  const auto topic = remoting::TopicStatsTable::Decode(
+      broker_.Ask(remoting::kGetTopicStatsInfo, {{"topic", "T"}}).body);
+  EXPECT_NEAR(topic.value().topic_put_tps, 7, 0.3);
+  const auto progress = [&](const char* of) {
+    const Command answer =
+        broker_.Ask(remoting::kGetConsumeStats, {{"consumerGroup", "g"}, {"topic", of}});
+    return remoting::ConsumeStats::Decode(answer.body).value().consume_tps;
+  };
+  EXPECT_NEAR(progress(""), 5, 0.3) << "the sum over its topics";
+  EXPECT_NEAR(progress("U"), 2, 0.3);
+}
+
 TEST_F(RelayTest, ADM_4_TimesOfAGroupsQueuesAreKnown) {
   Consumer("c1");
   const auto ask = [&] {
@@ -273,6 +301,25 @@ TEST_F(RelayTest, ProgressOfAllGroupsComesInOneAnswer) {
   EXPECT_THAT(all.body, HasSubstr(R"("totalDiff":3,)"));
   EXPECT_THAT(broker_.Ask(remoting::kGetBrokerConsumeStats, {{"isOrder", "true"}}).body,
               HasSubstr(R"({"g":[]})"));
+}
+
+TEST_F(RelayTest, TheRateOfAGroupIsToldWithAllGroups) {
+  Consumer("c1");
+  Send(1);
+  ASSERT_EQ(UpdateOffset(1).code, 0);
+  ASSERT_EQ(QueryOffset(), "1");
+  BrokerStats& stats = *broker_.context().stats;
+  stats.Sample(broker_.context().clock.MonoNow() - std::chrono::seconds(1000));
+  stats.NoteGet(Topic("T"), "g", 3000, 1);
+  const Command all = broker_.Ask(remoting::kGetBrokerConsumeStats, {{"isOrder", "false"}});
+  const remoting::Json body = remoting::Json::Parse(all.body).value();
+  for (const remoting::Json& group : body["consumeStatsList"].items()) {
+    for (const remoting::Json& figures : group["g"].items()) {
+      EXPECT_NEAR(figures["consumeTps"].AsDouble(), 3, 0.3);
+      return;
+    }
+  }
+  FAIL() << all.body;
 }
 
 TEST_F(RelayTest, UnitsOfAConsumeQueueAreListed) {
