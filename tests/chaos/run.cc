@@ -274,6 +274,12 @@ void Run::HealAll() {
   }
 }
 
+// What rotted below a checkpoint is found when it is read; the alarm asks for this command.
+void Run::RepairRot() {
+  const Status repaired = world_->Admin({"verifyLog", "--repair"}, kComesBack);
+  if (!repaired.ok()) world_->Problem("the log was not repaired: " + repaired.ToString());
+}
+
 Status Run::WaitForConsumers() {
   client::PullConsumerOptions options;
   options.client.namesrv_address = cluster_->namesrv_address();
@@ -401,6 +407,7 @@ Status Run::Execute() {
   std::cerr << "chaos: healing\n";
   HealAll();
   TRIAD_RETURN_IF_ERROR(StopLoad());
+  if (world_->counts().contains("rot") && !options_.original) RepairRot();
   std::cerr << "chaos: reading everything on every peer\n";
   const Status drained = Drain(cluster_.get(), Topics(), history_.get()).Run(kDrain);
   if (!drained.ok()) world_->Problem(drained.ToString());

@@ -63,6 +63,7 @@ class Run {
   int Slower() const;
   void CatchUpWithKills(std::int64_t begin_ns, std::int64_t end_ns);
   void HealAll();
+  void RepairRot();
   Status WaitForConsumers();
   void WaitForDeadLetters(client::PullConsumer* reader, std::int64_t end_ns);
   Status Judge();
