@@ -132,6 +132,12 @@ class Loader {
             "there are no users and access rules here yet: everybody who reaches the ports may do "
             "everything; expected false, with the ports open to trusted machines alone");
     }
+    const auto* tls = properties_.Find("useTLS");
+    if (tls != nullptr && SaysTrue(tls->value)) {
+      Fault("useTLS",
+            "there is no TLS here yet: what is sent can be read on the way; expected false, with a "
+            "network of its own or a tunnel");
+    }
   }
 
   void CompleteGroup() {

@@ -268,6 +268,12 @@ TEST(BrokerConfig, AccessRulesThatAreAskedForAreRefusedByLine) {
   }
 }
 
+TEST(BrokerConfig, EncryptionThatIsAskedForIsRefusedByLine) {
+  EXPECT_THAT(Joined(LoadText("brokerName=b\nuseTLS=true\n").faults),
+              HasSubstr(":2: useTLS: there is no TLS"));
+  EXPECT_THAT(LoadText("useTLS=false\n").faults, IsEmpty());
+}
+
 TEST(BrokerConfig, AHeartbeatNearTheElectionTimeoutIsWarnedOf) {
   EXPECT_THAT(Joined(LoadText("dLegerHeartbeatIntervalMs=200\n").warnings),
               HasSubstr("dLegerElectionTimeoutMs"));
