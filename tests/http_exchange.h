@@ -4,47 +4,22 @@
 
 #pragma once
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/time.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "tests/plain_socket.h"
+
 namespace triad {
 
-class HttpExchange {
+class HttpExchange : public PlainSocket {
  public:
-  explicit HttpExchange(std::uint16_t port, const std::string& ip = "127.0.0.1") {
-    fd_ = socket(AF_INET, SOCK_STREAM, 0);
-    timeval limit{10, 0};
-    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    inet_pton(AF_INET, ip.c_str(), &address.sin_addr);
-    connected_ = connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
-  }
-  ~HttpExchange() { close(fd_); }
-  HttpExchange(const HttpExchange&) = delete;
-  HttpExchange& operator=(const HttpExchange&) = delete;
-
-  bool connected() const { return connected_; }
-  bool Write(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t n = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (n <= 0) return false;
-      bytes.remove_prefix(static_cast<std::size_t>(n));
-    }
-    return true;
-  }
+  using PlainSocket::PlainSocket;
 
   struct Response {
     int status = 0;
@@ -80,21 +55,19 @@ class HttpExchange {
   bool ReadsEnd() {
     if (!input_.empty()) return false;
     char byte = 0;
-    const ssize_t n = recv(fd_, &byte, 1, 0);
+    const ssize_t n = recv(fd(), &byte, 1, 0);
     return n == 0 || (n < 0 && errno == ECONNRESET);
   }
 
  private:
   bool Receive() {
     char buffer[65536];
-    const ssize_t n = recv(fd_, buffer, sizeof(buffer), 0);
+    const ssize_t n = recv(fd(), buffer, sizeof(buffer), 0);
     if (n <= 0) return false;
     input_.append(buffer, static_cast<std::size_t>(n));
     return true;
   }
 
-  int fd_ = -1;
-  bool connected_ = false;
   std::string input_;
 };
 

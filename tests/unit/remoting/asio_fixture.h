@@ -2,12 +2,9 @@
 
 #pragma once
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -22,6 +19,7 @@
 #include "remoting/client.h"
 #include "remoting/frame.h"
 #include "remoting/server.h"
+#include "tests/plain_socket.h"
 
 namespace triad::remoting {
 using std::chrono::milliseconds;
@@ -52,34 +50,11 @@ inline std::string Local(std::uint16_t port) {
 }
 
 // A plain blocking socket: the peer that does what our client never would.
-class RawSocket {
+class RawSocket : public PlainSocket {
  public:
-  explicit RawSocket(std::uint16_t port, int receive_buffer = 0) {
-    fd_ = socket(AF_INET, SOCK_STREAM, 0);
-    if (receive_buffer > 0) {
-      setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof(receive_buffer));
-    }
-    timeval limit{10, 0};
-    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    connected_ = connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
-  }
-  ~RawSocket() { close(fd_); }
-  RawSocket(const RawSocket&) = delete;
-  RawSocket& operator=(const RawSocket&) = delete;
+  explicit RawSocket(std::uint16_t port, int receive_buffer = 0)
+      : PlainSocket(port, "127.0.0.1", receive_buffer) {}
 
-  bool connected() const { return connected_; }
-  bool Write(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t n = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (n <= 0) return false;
-      bytes.remove_prefix(static_cast<std::size_t>(n));
-    }
-    return true;
-  }
   // The next frame; nullopt at the end of the stream or after ten seconds.
   std::optional<Command> Read() {
     for (;;) {
@@ -87,7 +62,7 @@ class RawSocket {
       if (!next.ok()) return std::nullopt;
       if (next->has_value()) return std::move(**next);
       char buffer[65536];
-      const ssize_t n = recv(fd_, buffer, sizeof(buffer), 0);
+      const ssize_t n = recv(fd(), buffer, sizeof(buffer), 0);
       if (n <= 0) return std::nullopt;
       decoder_.Append(std::string_view(buffer, static_cast<std::size_t>(n)));
     }
@@ -96,15 +71,13 @@ class RawSocket {
   bool ReadsEnd() {
     char buffer[65536];
     for (;;) {
-      const ssize_t n = recv(fd_, buffer, sizeof(buffer), 0);
+      const ssize_t n = recv(fd(), buffer, sizeof(buffer), 0);
       if (n == 0) return true;
       if (n < 0) return errno == ECONNRESET;
     }
   }
 
  private:
-  int fd_ = -1;
-  bool connected_ = false;
   FrameDecoder decoder_;
 };
 
