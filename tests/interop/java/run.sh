@@ -11,29 +11,8 @@ version=${TRIAD_JAVA_CLIENT:-5.3.3}
 header=${TRIAD_JAVA_HEADER:-JSON}
 here=$root/tests/interop/java
 target=$build/interop-java/$version
-mkdir -p "$target"
-if ! command -v mvn >/dev/null || ! command -v java >/dev/null; then
-  echo "skipped: no java or mvn on this machine (bin/setup installs them)"
-  exit 77
-fi
-(
-  flock 9  # the cases share one build
-  if [ ! -f "$target/classpath.txt" ] || [ "$here/pom.xml" -nt "$target/classpath.txt" ]; then
-    if ! mvn -q -B -f "$here/pom.xml" -Drocketmq.version="$version" dependency:build-classpath \
-      -Dmdep.outputFile="$target/classpath.tmp" >"$target/mvn.log" 2>&1; then
-      tail -5 "$target/mvn.log"
-      echo "skipped: Maven cannot get rocketmq-client $version (see $target/mvn.log)"
-      exit 77
-    fi
-    mv "$target/classpath.tmp" "$target/classpath.txt"
-  fi
-  newest=$(find "$here/src" "$here/pom.xml" -newer "$target/classes.stamp" 2>/dev/null | head -1 || true)
-  if [ ! -f "$target/classes.stamp" ] || [ -n "$newest" ]; then
-    mkdir -p "$target/classes"
-    javac -nowarn --release 11 -cp "$(cat "$target/classpath.txt")" -d "$target/classes" "$here"/src/main/java/triad/*.java
-    touch "$target/classes.stamp"
-  fi
-) 9>"$target/lock"
+. "$root/tests/interop/maven.sh"
+build_java "$here" "$target" "rocketmq-client $version" -Drocketmq.version="$version"
 set_delays=()
 delays=${TRIAD_DELAY_TABLE:-1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s}
 [ "$delays" = default ] || set_delays=(--set "messageDelayLevel=$delays")

@@ -8,24 +8,8 @@ root=$1 build=$2
 version=${TRIAD_JAVA_SERVER:-5.3.3}
 here=$root/tests/interop/mixed
 target=$build/interop-mixed/$version
-mkdir -p "$target/classes"
-if ! command -v mvn >/dev/null || ! command -v java >/dev/null; then
-  echo "skipped: no java or mvn on this machine (bin/setup installs them)"
-  exit 77
-fi
-(
-  flock 9
-  if [ ! -f "$target/classpath.txt" ] || [ "$here/pom.xml" -nt "$target/classpath.txt" ]; then
-    if ! mvn -q -B -f "$here/pom.xml" -Drocketmq.version="$version" dependency:build-classpath \
-      -Dmdep.outputFile="$target/classpath.tmp" >"$target/mvn.log" 2>&1; then
-      tail -5 "$target/mvn.log"
-      echo "skipped: Maven cannot get the servers of RocketMQ $version (see $target/mvn.log)"
-      exit 77
-    fi
-    mv "$target/classpath.tmp" "$target/classpath.txt"
-  fi
-  javac -nowarn --release 11 -cp "$(cat "$target/classpath.txt")" -d "$target/classes" "$here"/src/main/java/triad/*.java
-) 9>"$target/lock"
+. "$root/tests/interop/maven.sh"
+build_java "$here" "$target" "the servers of RocketMQ $version" -Drocketmq.version="$version"
 
 scratch=$(mktemp -d)
 servers=()

@@ -9,29 +9,8 @@ shift 2
 version=5.5.0
 here=$root/tests/interop/original
 target=$build/interop-original/$version
-mkdir -p "$target/classes"
-if ! command -v mvn >/dev/null || ! command -v java >/dev/null; then
-  echo "skipped: no java or mvn on this machine (bin/setup installs them)"
-  exit 77
-fi
-(
-  flock 9  # the cases share one build
-  if [ ! -f "$target/classpath.txt" ] || [ "$here/pom.xml" -nt "$target/classpath.txt" ]; then
-    if ! mvn -q -B -f "$here/pom.xml" -Drocketmq.version="$version" dependency:build-classpath \
-      -Dmdep.outputFile="$target/classpath.tmp" >"$target/mvn.log" 2>&1; then
-      tail -5 "$target/mvn.log"
-      echo "skipped: Maven cannot get rocketmq-test and rocketmq-example $version (see $target/mvn.log)"
-      exit 77
-    fi
-    mv "$target/classpath.tmp" "$target/classpath.txt"
-  fi
-  newest=$(find "$here/src" "$here/pom.xml" -newer "$target/classes.stamp" 2>/dev/null | head -1 || true)
-  if [ ! -f "$target/classes.stamp" ] || [ -n "$newest" ]; then  # never under another run's feet without need
-    find "$here/src" -name '*.java' -print0 |
-      xargs -0 javac -nowarn --release 11 -cp "$(cat "$target/classpath.txt")" -d "$target/classes"
-    touch "$target/classes.stamp"
-  fi
-) 9>"$target/lock"
+. "$root/tests/interop/maven.sh"
+build_java "$here" "$target" "rocketmq-test and rocketmq-example $version" -Drocketmq.version="$version"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cat >"$scratch/inside.sh" <<'INSIDE'
