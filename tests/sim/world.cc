@@ -104,13 +104,13 @@ World::World(const Options& options, bool print, std::uint64_t until)
 }
 
 bool World::Run() {
-  const Micros limit = options_.fault_time + 20 * 600 * kMillisecond;
   while (!oracle_.violation().has_value() && !events_.empty() && counts_.steps < until_) {
     const Event event = events_.top();
     events_.pop();
     if (!healed_ && event.at >= options_.fault_time) Heal();
-    if (event.at > limit) {
-      oracle_.Fail("liveness", "the group does not serve 20 election timeouts after healing");
+    if (healed_ && event.at > well_until_) {
+      oracle_.Fail("liveness",
+                   "the group does not serve 20 election timeouts and a catch-up after healing");
       break;
     }
     now_ = std::max(now_, event.at);

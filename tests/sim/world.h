@@ -180,6 +180,7 @@ class World {
   Micros now_ = 0;
   std::uint64_t sequence_ = 0;
   bool healed_ = false;
+  Micros well_until_ = 0;  // once healed: by then all must be well
   std::priority_queue<Event> events_;
   std::vector<SimNode> nodes_;
   std::vector<Peer> peers_;
