@@ -72,6 +72,17 @@ std::string_view TrimBlanks(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
 }
 
+std::vector<std::string> ListedItems(std::string_view list) {
+  std::vector<std::string> items;
+  while (!list.empty()) {
+    const std::string_view item = list.substr(0, list.find(';'));
+    const std::string_view trimmed = TrimBlanks(item);
+    if (!trimmed.empty()) items.emplace_back(trimmed);
+    list.remove_prefix(std::min(list.size(), item.size() + 1));
+  }
+  return items;
+}
+
 std::string ConfigFault::ToString() const {
   return Where(file, line) + ": " + key + "=" + Shown(value) + ": expected " + expected;
 }

@@ -100,6 +100,8 @@ struct ConfigReport {
 
 // White space (blank, tab, form feed, CR, LF) off both ends.
 std::string_view TrimBlanks(std::string_view text);
+// "a; b" to its items; blanks and empty items are harmless.
+std::vector<std::string> ListedItems(std::string_view list);
 
 // The part that does not know the struct.
 class ConfigTableBase {

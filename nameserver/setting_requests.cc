@@ -21,12 +21,7 @@ namespace {
 std::set<std::string> BlackList(const NameServerConfig& config) {
   std::set<std::string> keys = {"configBlackList", "configStorePath", "kvConfigPath",
                                 "rocketmqHome"};
-  std::string_view rest = config.config_black_list;
-  while (!rest.empty()) {
-    const std::string_view key = rest.substr(0, rest.find(';'));
-    keys.insert(std::string(TrimBlanks(key)));
-    rest.remove_prefix(std::min(rest.size(), key.size() + 1));
-  }
+  for (std::string& key : ListedItems(config.config_black_list)) keys.insert(std::move(key));
   return keys;
 }
 

@@ -81,6 +81,7 @@ struct BrokerConfig {
   Live<bool> cluster_topic = true;
   Live<bool> broker_topic = true;
   Live<std::int32_t> broker_permission = 6;
+  std::string config_black_list = "configBlackList;brokerConfigPath";
   Live<bool> trace_topic = false;
   std::string trace_topic_name = "RMQ_SYS_TRACE_TOPIC";
   Live<bool> trace_on = true;

@@ -189,6 +189,9 @@ void AddTopics(Table* t) {
          {.help = "4 = read, 2 = write, 6 = both", .min = 0, .max = 15, .group = true});
   t->Bool("traceTopicEnable", &BrokerConfig::trace_topic,
           {.help = "the trace topic exists", .group = true});
+  t->Text("configBlackList", &BrokerConfig::config_black_list,
+          {.help = "keys (separated by ;) that updateBrokerConfig refuses to change, besides those "
+                   "that it always refuses"});
   t->Text("msgTraceTopicName", &BrokerConfig::trace_topic_name,
           {.help = "name of the trace topic"});
   t->Bool("traceOn", &BrokerConfig::trace_on,

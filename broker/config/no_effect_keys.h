@@ -92,7 +92,6 @@ inline constexpr std::string_view kNoEffectKeys[] = {
     "compactionThreadNum",
     "compatibleWithOldNameSrv",
     "compressedRegister",
-    "configBlackList",
     "configManagerVersion",
     "connectTimeoutMillis",
     "consumerFallbehindThreshold",

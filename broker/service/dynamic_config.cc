@@ -47,10 +47,12 @@ bool IsOfGroup(const std::string& key) {
   return options != nullptr && options->group;
 }
 
-Status CheckFixed(const Properties& wanted) {
+Status CheckFixed(const Properties& wanted, const std::string& black_list) {
   constexpr const char* kRefused = "Can not update config in black list. ";
-  for (const std::string_view fixed : kFixed) {
-    const std::string spelling = BrokerConfigTable().SpellingIn(wanted, std::string(fixed));
+  std::vector<std::string> refused = ListedItems(black_list);
+  refused.insert(refused.end(), kFixed.begin(), kFixed.end());
+  for (const std::string& key : refused) {
+    const std::string spelling = BrokerConfigTable().SpellingIn(wanted, key);
     if (wanted.Find(spelling) == nullptr) continue;
     return Status::PermissionDenied(kRefused + spelling +
                                     " is changed in the file, with the broker stopped");
@@ -189,7 +191,7 @@ Status DynamicConfig::WriteGroup() {
 
 Result<DynamicConfig::Change> DynamicConfig::Check(const Properties& wanted) const {
   const auto& table = BrokerConfigTable();
-  TRIAD_RETURN_IF_ERROR(CheckFixed(wanted));
+  TRIAD_RETURN_IF_ERROR(CheckFixed(wanted, Copy().config_black_list));
   std::string faults;
   for (const auto& [key, entry] : wanted.entries()) {
     if (table.IsKnown(key)) continue;

@@ -83,6 +83,26 @@ TEST_F(DynamicConfigTest, WhatMakesThisPeerThisPeerIsFixedInEverySpelling) {
   EXPECT_EQ(Text(), kText);
 }
 
+TEST(ConfigBlackList, WhatTheFileListsIsRefusedToo) {
+  const std::string text = std::string(kText) + "configBlackList=traceOn; namesrvAddr;\n";
+  const ConfigFile file(text);
+  OneBroker broker{file.Load()};
+  const auto update = [&](const std::string& body) {
+    return broker.Ask(remoting::kUpdateBrokerConfig, {}, body);
+  };
+  for (const char* key : {"traceOn", "namesrvAddr", "configBlackList", "brokerConfigPath"}) {
+    const Command answer = update(std::string(key) + "=false\nbrokerPermission=4\n");
+    EXPECT_EQ(answer.code, remoting::kNoPermission) << key;
+    EXPECT_THAT(answer.remark,
+                HasSubstr("Can not update config in black list. " + std::string(key)));
+  }
+  EXPECT_EQ(broker.state().settings(), Settings());
+  EXPECT_EQ(file.Text(), text);
+  EXPECT_EQ(update("brokerPermission=4\n").code, 0);
+  EXPECT_THAT(broker.Ask(remoting::kGetBrokerConfig, {}).body,
+              HasSubstr("configBlackList=traceOn; namesrvAddr;\n"));
+}
+
 TEST_F(DynamicConfigTest, TheDelayLevelsThatAGroupWasFoundedWithStay) {
   const Command answer = Update("messageDelayLevel=1s 2s\n");
   EXPECT_EQ(answer.code, remoting::kNoPermission);
