@@ -1,22 +1,13 @@
 // Planned operations: a leader that is asked to go hands over; a rolling restart is not noticed; a
 // NameServer restart heals.
 
-#include <arpa/inet.h>
-#include <glog/logging.h>
-#include <netinet/in.h>
 #include <signal.h>
-#include <spawn.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include "remoting/codes.h"
 #include "tests/e2e/cluster_fixture.h"
-
-extern char** environ;
+#include "tests/e2e/side_process.h"
 
 namespace triad {
 namespace {
@@ -41,44 +32,6 @@ std::string Sorted(std::string text) {
   std::sort(text.begin(), text.end());
   return text;
 }
-
-// A name server beside the cluster's own.
-class NameServerProcess {
- public:
-  NameServerProcess() {
-    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in any{};
-    any.sin_family = AF_INET;
-    any.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof any;
-    CHECK(::bind(fd, reinterpret_cast<sockaddr*>(&any), length) == 0);
-    CHECK(::getsockname(fd, reinterpret_cast<sockaddr*>(&any), &length) == 0);
-    port_ = std::to_string(::ntohs(any.sin_port));
-    ::close(fd);
-  }
-  ~NameServerProcess() { Kill(); }
-  std::string address() const { return "127.0.0.1:" + port_; }
-  bool Start(const std::string& dir) {
-    const std::string file = dir + "/second.conf";
-    std::ofstream(file) << "listenPort=" << port_ << "\nbindAddress=127.0.0.1\nkvConfigPath=" << dir
-                        << "/second/kvConfig.json\n";
-    std::string program = std::string(TRIAD_PROGRAMS) + "/triad-namesrv";
-    std::string option = "-c";
-    std::string name = file;
-    char* argv[] = {program.data(), option.data(), name.data(), nullptr};
-    return ::posix_spawn(&pid_, program.c_str(), nullptr, nullptr, argv, environ) == 0;
-  }
-  void Kill() {
-    if (pid_ == 0) return;
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-    pid_ = 0;
-  }
-
- private:
-  std::string port_;
-  pid_t pid_ = 0;
-};
 
 TEST_F(Operations, RollingRestartUnderLoadFailsNoSend) {
   StartCluster({{"shutdownWaitTimeSeconds", "2"}});
