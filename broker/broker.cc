@@ -228,7 +228,8 @@ Status Broker::Parts::Listen() {
              static_cast<std::uint16_t>(config.listen_port - 2)};
   o.threads = ConnectionThreads(config);
   o.max_connections = static_cast<std::size_t>(config.max_connections);
-  o.idle_timeout = std::chrono::seconds(config.idle_seconds);
+  // A request that was on its way when the time was up is still answered.
+  o.idle_timeout = std::chrono::seconds(config.idle_seconds + 5);
   remoting::ServerHandler handler;
   handler.on_request = [this](const remoting::ConnectionPtr& connection,
                               remoting::Command command) {

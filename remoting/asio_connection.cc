@@ -274,6 +274,11 @@ void AsioConnection::ArmTimer() {
   });
 }
 
+bool AsioConnection::IsOwed() {
+  std::lock_guard hold(mutex_);
+  return calls_.size() > 0 || inflight_ > answered_elsewhere_;
+}
+
 Status AsioConnection::Overdue(TimePoint now) const {
   if (connecting_) {
     if (now < connect_deadline_) return Status::Ok();
@@ -304,6 +309,7 @@ TimePoint AsioConnection::NextCheck(TimePoint now, TimePoint call_deadline) cons
 void AsioConnection::OnTimer() {
   if (closed()) return;
   const TimePoint now = MonoNow();
+  if (IsOwed()) last_traffic_ = now;  // not idle: somebody waits for an answer
   Status overdue = Overdue(now);
   if (!overdue.ok()) {
     Shut(std::move(overdue));

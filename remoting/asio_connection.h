@@ -164,6 +164,7 @@ class AsioConnection final : public Connection,
   void ArmTimer();  // for next_check_
   void CheckBefore(TimePoint at);
   void OnTimer();
+  bool IsOwed();  // an answer, to its peer or to us
   Status Overdue(TimePoint now) const;
   TimePoint NextCheck(TimePoint now, TimePoint call_deadline) const;
 

@@ -263,7 +263,10 @@ void AddThreads(Table* t) {
   t->Int("maxConnections", &BrokerConfig::max_connections,
          {.help = "client connections; beyond it new ones are closed", .min = 10, .max = 1000000});
   t->Int("serverChannelMaxIdleTimeSeconds", &BrokerConfig::idle_seconds,
-         {.help = "silent connections are closed after it", .min = 5, .max = 86400, .unit = "s"});
+         {.help = "a connection without traffic that waits for no answer is closed 5 s after it",
+          .min = 5,
+          .max = 86400,
+          .unit = "s"});
   t->Duration("offsetCommitIntervalMs", &BrokerConfig::offset_commit_interval,
               {.help = "consumer offsets are gathered so long before they go into the log",
                .min = 1,

@@ -83,6 +83,16 @@ TEST_F(Asio, ClientTimesOutAndALateAnswerHarmsNobody) {
   EXPECT_EQ(next->body, "next");
 }
 
+TEST_F(Asio, AConnectionWhoseCallIsNotAnsweredYetIsNotIdle) {
+  StartServer();
+  ClientOptions options;
+  options.idle_timeout = milliseconds(30);
+  StartClient(options);
+  const auto answer =
+      client_->CallSync(Local(port_), Command::Request(kSilence), milliseconds(200));
+  EXPECT_EQ(answer.status().code(), StatusCode::kTimedOut) << answer.status();
+}
+
 TEST_F(Asio, AShortTimeoutIsNotHeldUpByALongOne) {
   StartServer();
   StartClient();

@@ -170,6 +170,27 @@ TEST_F(Asio, WIRE_6_AnIdleConnectionIsClosed) {
   EXPECT_TRUE(raw.ReadsEnd());
 }
 
+TEST_F(Asio, WIRE_6_AConnectionThatWaitsForAnAnswerIsNotIdle) {
+  ServerOptions server;
+  server.idle_timeout = milliseconds(60);
+  StartServer(server);
+  RawSocket waits(port_);
+  ASSERT_TRUE(waits.Write(RequestBytes(kHold, 1)));
+  ASSERT_TRUE(waiter_.Wait([&] { return received_ == 1; }));
+  // One that came later and waits for nothing is closed, twice over.
+  for (int i = 0; i < 2; ++i) {
+    RawSocket idle(port_);
+    ASSERT_TRUE(idle.Write(RequestBytes(kEcho, 2)));
+    ASSERT_TRUE(idle.Read());
+    EXPECT_TRUE(idle.ReadsEnd());
+  }
+  AnswerHeld();
+  const auto answer = waits.Read();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->remark, "held");
+  EXPECT_TRUE(waits.ReadsEnd()) << "idle from here on";
+}
+
 TEST_F(Asio, AFrameThatStaysIncompleteCostsTheConnection) {
   ServerOptions options;
   options.partial_frame_timeout = milliseconds(60);
