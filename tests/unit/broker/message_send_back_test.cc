@@ -134,6 +134,44 @@ TEST_F(SendBackTest, SentBackTwiceItComesOnce) {
   EXPECT_EQ(Parked(3).size(), 2u);
 }
 
+// Its consumer has it from a peer that is ahead, or while its entry is being applied here.
+TEST_F(SendBackTest, WhatIsCommittedAndNotAppliedYetIsWaitedForAndSentBack) {
+  GroupConfig group;
+  group.name = GroupName("g");
+  broker_.CreateGroup(group);
+  broker_.CreateTopic("%RETRY%g", 1);
+  const dledger::Node& node = broker_.store().node();
+  const auto send = [] { return MessageHarness::SendHeader("T"); };
+  // How far behind the end of the log a message of this size will stand.
+  const std::int64_t end = node.end_position().value();
+  ASSERT_EQ(broker_.Send(send(), "body").code, remoting::kSuccess);
+  const std::int64_t first = broker_.Messages("T", 0).back().physical_offset.value();
+
+  std::promise<void> applying;
+  std::promise<void> release;
+  broker_.Dispatch(broker_.SendCommand(send(), "body"), [&](const remoting::Command&) {
+    applying.set_value();
+    release.get_future().wait();  // and with it the apply thread
+  });
+  ASSERT_EQ(applying.get_future().wait_for(kPatience), std::future_status::ready);
+  const LogIndex applied = broker_.store().state().applied_index();
+  header_.offset = node.end_position().value() + (first - end);
+  broker_.Dispatch(broker_.SendCommand(send(), "body"), [](const remoting::Command&) {});
+  EXPECT_TRUE(broker_.Eventually([&] { return node.status().commit_index > applied; }));
+  auto sent_back = broker_.Ask(CommandOf(header_));
+  // Whoever looked at once has been refused when these have, on the same two threads.
+  for (int i = 1; i <= 10; ++i) {
+    remoting::SendBackRequest nothing = header_;
+    nothing.offset = first + i;
+    EXPECT_EQ(broker_.Call(CommandOf(nothing)).code, remoting::kSystemError);
+  }
+  release.set_value();
+  ASSERT_EQ(sent_back.wait_for(kPatience), std::future_status::ready);
+  EXPECT_EQ(sent_back.get().code, remoting::kSuccess);
+  ASSERT_EQ(broker_.Messages("T", 0).back().physical_offset.value(), header_.offset);
+  EXPECT_EQ(Parked(3).size(), 1u);
+}
+
 TEST_F(SendBackTest, AnUnknownOffsetIsAnErrorThatTheClientWorksAround) {
   header_.offset += 1;
   const auto response = SendBack();
