@@ -59,13 +59,16 @@ SendTask MakeRetryTask(const ReceivedMessage& message, const std::string& group,
   return task;
 }
 
-Status RetrySender::SendCopy(const ReceivedMessage& message, const std::string& reason) {
+RetrySender::Outcome RetrySender::SendCopy(const ReceivedMessage& message,
+                                           const std::string& reason) {
   SendTask task =
       MakeRetryTask(message, context_->options.group, context_->max_reconsume_times(), reason);
   auto answer = std::make_shared<std::promise<Status>>();
   task.done = [answer](const Result<SendAnswer>& result) { answer->set_value(result.status()); };
   context_->sender->Send(std::move(task));
-  return answer->get_future().get();
+  Status sent = answer->get_future().get();
+  const bool is_open = sent.code() == StatusCode::kTimedOut;  // all else was certainly not stored
+  return {std::move(sent), is_open};
 }
 
 RetrySender::Outcome RetrySender::SendBack(const ReceivedMessage& message, int delay_level,
@@ -90,7 +93,7 @@ RetrySender::Outcome RetrySender::SendBack(const ReceivedMessage& message, int d
     if (!IsRefusal(*answer, last)) continue;
     LOG(WARNING) << "message " << message.message_id << " could not be sent back (" << last
                  << "); sending a copy to the retry topic of group " << context_->options.group;
-    return {SendCopy(message, reason)};
+    return SendCopy(message, reason);
   }
   return {last, true};
 }

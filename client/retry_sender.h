@@ -26,12 +26,14 @@ class RetrySender {
   // when it did not say.
   struct Outcome {
     Status status;
-    bool is_open = false;  // not OK, but it may be done: the same again does no harm
+    // Not OK, but it may be done: the listener is not called again for it, it is offered again. A
+    // send-back does that no harm; a copy may be there twice then.
+    bool is_open = false;
   };
   Outcome SendBack(const ReceivedMessage& message, int delay_level, const std::string& reason = {});
 
  private:
-  Status SendCopy(const ReceivedMessage& message, const std::string& reason);
+  Outcome SendCopy(const ReceivedMessage& message, const std::string& reason);
 
   ConsumerContext* const context_;
 };

@@ -312,6 +312,29 @@ TEST_F(ConsumerTest, ASendBackThatStaysUnknownIsNoFurtherDelivery) {
   EXPECT_EQ(bodies_.size(), 2u) << "one delivery and one retry";
 }
 
+TEST_F(ConsumerTest, ACopyOfUnknownOutcomeIsOfferedAgainAndNotConsumedInPlace) {
+  cluster_.CreateTopic("T", 1);
+  cluster_.Put("T", 0, "x");
+  int asked = 0;
+  int copies = 0;
+  const auto hook = cluster_.SetHook([&](int, const Command& request, FakeCluster::Script*) {
+    std::optional<Command> answer;  // under the cluster's lock
+    if (request.code == remoting::kConsumerSendMsgBack && ++asked == 1) {
+      answer = Command::ResponseTo(request, 1, "look message by offset failed");
+    }
+    if (request.code == remoting::kSendMessageV2) {  // perhaps stored; then certainly not
+      answer = Command::ResponseTo(
+          request, ++copies == 1 ? remoting::kSystemError : remoting::kMessageIllegal, "a copy");
+    }
+    return answer;
+  });
+  const auto consumer = Start(Options(), Listener(&RefuseOnce));
+  ASSERT_TRUE(cluster_.Wait([&] { return cluster_.Offset("g", "%RETRY%g", 0) == 1; }));
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(copies, 2);
+  EXPECT_EQ(bodies_.size(), 2u) << "one delivery and one retry";
+}
+
 TEST_F(ConsumerTest, AMessageThatItsListenerKeepsTooLongGoesBackAndItsQueueMovesOn) {
   cluster_.CreateTopic("T", 1);
   cluster_.Put("T", 0, "hangs");
