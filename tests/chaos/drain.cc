@@ -50,6 +50,7 @@ Status Drain::Queue(client::PullConsumer* reader, const LocalBroker& peer,
       read.value = ValueOf(message.body);
       read.hash = HashOf(message.body);
       read.times = message.reconsume_times;
+      read.born = message.born_time_ms;
       history_.Note(read);
     }
     if (pull->messages.empty() && pull->next_begin_offset <= offset) break;

@@ -63,7 +63,7 @@ Status SetMember(const Json::Member& member, Event* event) {
       {"min", &event->min},     {"t_ret_ns", &event->returned_ns},
       {"hash", &event->hash},   {"offset", &event->offset},
       {"token", &event->token}, {"attempts", &event->attempts},
-      {"times", &event->times}};
+      {"times", &event->times}, {"born", &event->born}};
   for (const auto& [name, target] : numbers) {
     if (key != name) continue;
     if (value.type() != Json::Type::kNumber) {
@@ -129,7 +129,8 @@ std::string FormatEvent(const Event& event) {
       {"hash", event.hash, nothing.hash},
       {"token", event.token, nothing.token},
       {"attempts", event.attempts, nothing.attempts},
-      {"times", event.times, nothing.times}};
+      {"times", event.times, nothing.times},
+      {"born", event.born, nothing.born}};
   for (const auto& [name, value, usual] : numbers) {
     if (value != usual) json.Key(name).Int(value);
   }

@@ -51,6 +51,7 @@ struct Event {
   // it gets a message that it refuses, before that is a dead letter; 1 = not said.
   std::int64_t attempts = 1;
   std::int64_t times = 0;  // how often the message had been sent back when it was given or read
+  std::int64_t born = 0;   // when a client made the message that was given or read, in its ms
   bool leader = false;
   bool delayed = false;  // a send that comes to its queue later: its answer tells no offset there
 

@@ -117,7 +117,7 @@ TEST(Histcheck, ReadsWhatItWrites) {
   event.client = "c\"1", event.key = "T/0", event.value = "p-1", event.node = "n0";
   event.group = "g", event.order = "k";
   event.invoked_ns = 5, event.returned_ns = 6, event.offset = 0, event.min = 2, event.hash = 3;
-  event.token = 4, event.attempts = 0, event.leader = true;
+  event.token = 4, event.attempts = 0, event.leader = true, event.born = 8;
   const std::string line = FormatEvent(event);
   const Result<Event> again = ParseEvent(line);
   ASSERT_TRUE(again.ok()) << again.status();
@@ -125,6 +125,7 @@ TEST(Histcheck, ReadsWhatItWrites) {
   EXPECT_EQ(again->client, event.client);
   EXPECT_EQ(again->offset, 0);
   EXPECT_EQ(again->attempts, 0);
+  EXPECT_EQ(again->born, 8);
   EXPECT_TRUE(again->leader && again->invokes && again->completes);
 }
 
@@ -138,6 +139,29 @@ TEST(Histcheck, CountsAsRecoveredOnlyWhatStaysUnknown) {
   const Result<Verdict> verdict = CheckHistory(in);
   ASSERT_TRUE(verdict.ok()) << verdict.status();
   EXPECT_EQ(verdict->recovered, 1u);
+}
+
+TEST(Histcheck, CountsCopiesByWhoMadeThemAndDoesNotFailTheClientsOwn) {
+  std::istringstream in(
+      R"({"op":"group","outcome":"ok","group":"g","key":"T","value":"concurrent","attempts":2}
+{"id":1,"op":"send","key":"T/0","value":"p-1"}
+{"id":1,"outcome":"ok","offset":0}
+{"op":"deliver","outcome":"fail","group":"g","key":"T/0","offset":0,"value":"p-1","born":5}
+{"op":"deliver","outcome":"fail","group":"g","key":"%RETRY%g/0","offset":0,"value":"p-1","times":1,"born":5}
+{"op":"deliver","outcome":"ok","group":"g","key":"%RETRY%g/0","offset":1,"value":"p-1","times":1,"born":7}
+{"op":"read","outcome":"ok","node":"n0","key":"T/0","offset":0,"value":"p-1","born":5}
+{"op":"drained","outcome":"ok","node":"n0","key":"T/0","offset":1}
+{"op":"read","outcome":"ok","node":"n0","key":"%RETRY%g/0","offset":0,"value":"p-1","times":1,"born":5}
+{"op":"read","outcome":"ok","node":"n0","key":"%RETRY%g/0","offset":1,"value":"p-1","times":1,"born":7}
+{"op":"drained","outcome":"ok","node":"n0","key":"%RETRY%g/0","offset":2}
+{"op":"read","outcome":"ok","node":"n0","key":"%DLQ%g/0","offset":0,"value":"p-1","times":2,"born":5}
+{"op":"drained","outcome":"ok","node":"n0","key":"%DLQ%g/0","offset":1})");
+  const Result<Verdict> verdict = CheckHistory(in);
+  ASSERT_TRUE(verdict.ok()) << verdict.status();
+  EXPECT_TRUE(verdict->good()) << ReportOf(*verdict);
+  EXPECT_EQ(verdict->retries, 1u);
+  EXPECT_EQ(verdict->dead_letters, 1u);
+  EXPECT_EQ(verdict->own_copies, 1u);
 }
 
 TEST(Histcheck, MeasuresFailoverFromTheFaultToTheFirstAcknowledgementOfALaterSend) {

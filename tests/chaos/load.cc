@@ -67,12 +67,12 @@ Outcome OutcomeOf(const Status& status) {
   }
 }
 
-void NoteGroups(HistoryWriter* history, int free_attempts) {
+void NoteGroups(HistoryWriter* history) {
   for (const bool orderly : {true, false}) {
     Event group;
     group.op = Op::kGroup;
     group.group = orderly ? "G-orderly" : kFreeGroup;
-    group.attempts = orderly ? 1 : free_attempts;
+    group.attempts = orderly ? 1 : kFreeAttempts;
     group.key = orderly ? kOrderedTopic : kFreeTopic;
     group.value = orderly ? "orderly" : "concurrent";
     history->Note(group);
@@ -93,7 +93,7 @@ Load::~Load() {
 }
 
 Status Load::Start() {
-  NoteGroups(history_, kFreeAttempts);
+  NoteGroups(history_);
   for (const bool orderly : {true, false}) {
     for (const char* member : {"a", "b"}) {
       TRIAD_RETURN_IF_ERROR(
@@ -167,6 +167,7 @@ void Load::OnDelivered(const std::string& group, const std::string& client, std:
   event.client = client;
   event.token = static_cast<std::int64_t>(token);
   event.times = message.reconsume_times;
+  event.born = message.born_time_ms;
   event.key = QueueName(message.queue);
   event.offset = message.queue_offset;
   event.value = ValueOf(message.body);

@@ -54,9 +54,8 @@ std::string ValueOf(const std::string& body);
 std::int64_t HashOf(const std::string& body);
 Outcome OutcomeOf(const Status& status);
 
-// The groups that must get everything. `free_attempts`: how often the concurrent one gets what it
-// refuses, before it is a dead letter; 1 = not said.
-void NoteGroups(HistoryWriter* history, int free_attempts = 1);
+// The groups that must get everything, and how often they get what they refuse.
+void NoteGroups(HistoryWriter* history);
 
 class Traffic {
  public:

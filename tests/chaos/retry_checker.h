@@ -1,10 +1,12 @@
 // RetryChecker: are retries and dead letters exact, across every fault?
 //
-// For groups that say how often they get what they refuse (kGroup with `attempts` above 1): whoever
-// refused a message before its last time has one copy of it in the retry topic and is given it
-// again; whoever refused it the last time has one dead letter; nothing else is in either topic.
-// Deliveries of one copy may repeat (at least once), copies may not. Pure. Size: about 100 bytes
-// per refused message.
+// For groups that say how often they get what they refuse (kGroup with `attempts` above 1). A
+// broker's copy keeps the time at which the message was born, so it belongs to the place where the
+// refused one stood: exactly one for each refused place, in the retry topic, or after the last time
+// in the dead letters; each is given again. A client whose send-back fails may consume in place
+// again, or send a copy of its own, which is born anew: that is counted, and suffices for the
+// refusal. Nothing else is in either topic. Deliveries of one place may repeat (at least once).
+// Pure. Size: about 200 bytes per refused message and copy.
 
 #pragma once
 
@@ -34,21 +36,29 @@ class RetryChecker {
   static bool IsCopies(const std::string& queue);
 
  private:
-  using Places = std::set<std::pair<std::string, std::int64_t>>;  // queue, offset
-  struct Message {
-    std::set<std::int64_t> given, refused;   // which time
-    std::map<std::int64_t, Places> retries;  // which time -> its copies
-    Places dead;
+  // Where a message, or a copy of it, stands.
+  struct Place {
+    std::int64_t time = 0;  // how often it had been sent back when it was stored
+    std::int64_t born = 0;
+    bool is_read = false;  // a copy, found in its topic
+    bool is_dead = false;
+    std::set<std::int64_t> taken,
+        refused;  // at which times; beyond `time`: consumed in place again
+    bool given() const { return !taken.empty() || !refused.empty(); }
   };
+  using Message = std::map<std::pair<std::string, std::int64_t>, Place>;  // queue, offset -> it
   struct Group {
     std::int64_t attempts = 1;
     std::map<std::string, Message> messages;  // by value: what was refused or copied
   };
 
+  // Is there what the broker made `copy` of? Else a client made it.
+  static bool IsOfBroker(const Place& copy, const Message& message);
+  static bool IsHelped(const Place& refused, const Message& message);
+  void JudgeCopy(const std::string& what, const Place& copy, const Message& message,
+                 std::int64_t attempts);
   void Judge(const std::string& group, std::int64_t attempts, const std::string& value,
              const Message& message);
-  // Exactly one copy when the message was refused `before`, else none.
-  void JudgeCopies(const std::string& what, const Places& places, bool refused);
   void Complain(std::uint64_t* count, const std::string& text);
 
   Verdict& verdict_;

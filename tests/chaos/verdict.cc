@@ -53,6 +53,7 @@ std::string ReportOf(const Verdict& v) {
       {"  never (undelivered)", v.undelivered},
       {"retries, each one copy", v.retries},
       {"dead letters, each one", v.dead_letters},
+      {"  clients' own copies beside them", v.own_copies},
       {"lock overlaps", v.lock_overlaps},
       {"linearizable keys", v.keys_ok},
       {"  not linearizable", v.keys_bad},

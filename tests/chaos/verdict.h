@@ -26,6 +26,7 @@ struct Verdict {
   std::uint64_t delivered = 0, redelivered = 0;
   std::uint64_t undelivered = 0;  // stored, but never given to a group that must get it
   std::uint64_t retries = 0, dead_letters = 0;  // of groups that say how many there are to be
+  std::uint64_t own_copies = 0;  // clients' own sends to retry topics: beside the exact ones
   // Small objects.
   std::uint64_t lock_overlaps = 0;
   std::uint64_t keys_ok = 0, keys_bad = 0, keys_unknown = 0;

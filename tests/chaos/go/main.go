@@ -30,6 +30,7 @@ const (
 	free         = "ChaosFree"
 	ordered      = "ChaosOrdered"
 	queues       = 8
+	freeAttempts = 3
 	afterFailure = 20 * time.Millisecond
 )
 
@@ -177,8 +178,9 @@ func delivered(group, client string, message *primitive.MessageExt, taken bool) 
 		outcome = "fail"
 	}
 	write(`{"op":"deliver","t_inv_ns":%d,"outcome":"%s","t_ret_ns":%d,"group":"%s","client":"%s","key":"%s/%d","offset":%d,`+
-		`"value":"%s","hash":%d}`, at, outcome, at, group, client, message.Queue.Topic, message.Queue.QueueId,
-		message.QueueOffset, valueOf(message.Body), hash(message.Body))
+		`"value":"%s","hash":%d,"times":%d,"born":%d}`, at, outcome, at, group, client, message.Queue.Topic,
+		message.Queue.QueueId, message.QueueOffset, valueOf(message.Body), hash(message.Body), message.ReconsumeTimes,
+		message.BornTimestamp)
 }
 
 func startConsumer(member string, orderly bool) rocketmq.PushConsumer {
@@ -187,7 +189,12 @@ func startConsumer(member string, orderly bool) rocketmq.PushConsumer {
 		group, topic = "G-orderly", ordered
 	}
 	client := group + member
+	attempts := int32(freeAttempts - 1)
+	if orderly {
+		attempts = -1
+	}
 	c, err := rocketmq.NewPushConsumer(
+		consumer.WithMaxReconsumeTimes(attempts),
 		consumer.WithNsResolver(primitive.NewPassthroughResolver([]string{namesrv})),
 		consumer.WithGroupName(group),
 		consumer.WithInstance(client),
@@ -195,7 +202,7 @@ func startConsumer(member string, orderly bool) rocketmq.PushConsumer {
 		consumer.WithConsumerOrder(orderly),
 		consumer.WithSuspendCurrentQueueTimeMillis(20*time.Millisecond))
 	check(err)
-	listener := func(_ context.Context, messages ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
+	listener := func(call context.Context, messages ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
 		first := messages[0]
 		fresh := first.ReconsumeTimes == 0
 		// One in a hundred fails and comes again in place.
@@ -205,8 +212,13 @@ func startConsumer(member string, orderly bool) rocketmq.PushConsumer {
 			}
 			return consumer.SuspendCurrentQueueAMoment, nil
 		}
-		// One in two hundred is refused the first time and comes back through the retry topic.
-		taken := orderly || !fresh || hash(first.Body)%200 != 1
+		// One in two hundred is refused the first time and comes back through the retry topic, after 10 s; another one
+		// always, every second, until it is a dead letter.
+		kind := hash(first.Body) % 200
+		taken := orderly || kind != 2 && (kind != 1 || !fresh)
+		if context, ok := primitive.GetConcurrentlyCtx(call); ok && kind == 2 {
+			context.DelayLevelWhenNextConsume = 1
+		}
 		for _, m := range messages {
 			delivered(group, client, m, taken)
 		}

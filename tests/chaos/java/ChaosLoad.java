@@ -33,6 +33,7 @@ public final class ChaosLoad {
   private static final String FREE = "ChaosFree";
   private static final String ORDERED = "ChaosOrdered";
   private static final int QUEUES = 8;
+  private static final int FREE_ATTEMPTS = 3;
   private static final int AFTER_FAILURE_MS = 20;
   private static final AtomicLong nextId = new AtomicLong(1);
   private static final CountDownLatch stop = new CountDownLatch(1);
@@ -157,7 +158,7 @@ public final class ChaosLoad {
     write("\"op\":\"deliver\",\"t_inv_ns\":" + now + ",\"outcome\":\"" + (taken ? "ok" : "fail") + "\",\"t_ret_ns\":" + now
         + ",\"group\":\"" + group + "\",\"client\":\"" + client + "\",\"key\":\"" + queue.getTopic() + "/" + queue.getQueueId()
         + "\",\"offset\":" + message.getQueueOffset() + ",\"value\":\"" + value(message) + "\",\"hash\":"
-        + hash(message.getBody()));
+        + hash(message.getBody()) + ",\"times\":" + message.getReconsumeTimes() + ",\"born\":" + message.getBornTimestamp());
   }
 
   private static DefaultMQPushConsumer consumer(String client, boolean orderly) throws Exception {
@@ -168,6 +169,7 @@ public final class ChaosLoad {
     consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
     consumer.setConsumeThreadMin(4);
     consumer.setConsumeThreadMax(4);
+    if (!orderly) consumer.setMaxReconsumeTimes(FREE_ATTEMPTS - 1);
     consumer.subscribe(orderly ? ORDERED : FREE, "*");
     if (orderly) {
       consumer.registerMessageListener((MessageListenerOrderly) (messages, context) -> {
@@ -180,9 +182,12 @@ public final class ChaosLoad {
       });
     } else {
       consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
-        // One in two hundred is refused the first time and comes back through the retry topic.
+        // One in two hundred is refused the first time and comes back through the retry topic, after 10 s; another one
+        // always, every second, until it is a dead letter.
         MessageExt first = messages.get(0);
-        boolean takes = hash(first.getBody()) % 200 != 1 || first.getReconsumeTimes() > 0;
+        long kind = hash(first.getBody()) % 200;
+        boolean takes = kind == 1 ? first.getReconsumeTimes() > 0 : kind != 2;
+        if (kind == 2) context.setDelayLevelWhenNextConsume(1);
         for (MessageExt m : messages) delivered(group, client, context.getMessageQueue(), m, takes);
         return takes ? ConsumeConcurrentlyStatus.CONSUME_SUCCESS : ConsumeConcurrentlyStatus.RECONSUME_LATER;
       });
