@@ -15,7 +15,7 @@ const std::vector<Nemesis>& Nemeses() {
   static const std::vector<Nemesis> all = {
       {"kill", StrikeKill, 40},
       {"failover", StrikeFailover, 5, false, false, true},
-      {"transfer", StrikeTransfer, 20, false, false, true},
+      {"transfer", StrikeTransfer, 20},
       {"restart", StrikeRestart, 6},
       {"pause", StrikePause, 4},
       {"nameserver", StrikeNameServer, 6},
@@ -118,13 +118,14 @@ void StrikeFailover(World* world) {
   world->WaitCaughtUp(*leader, seconds(30));
 }
 
-// The leadership is handed over by the operator: what a planned move costs.
+// The leadership is handed over by the operator: what a planned move costs, when nothing else is
+// dealt.
 void StrikeTransfer(World* world) {
   world->AllUp(seconds(30));
   const std::optional<std::size_t> leader = world->Leader();
   if (!leader || world->WaitBetween(300, 1200)) return;
   const std::int64_t since_ns = NowNs();
-  const FaultPtr fault = world->Begin("transfer", NamesOf({*leader}), true);
+  const FaultPtr fault = world->Begin("transfer", NamesOf({*leader}), world->alone());
   const Status moved = world->Admin({"transferLeader"}, seconds(30));
   if (moved.ok()) fault->TookEffect();
   if (!moved.ok() && !world->stopped()) world->Problem(moved.ToString());

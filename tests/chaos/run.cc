@@ -26,6 +26,7 @@ constexpr seconds kDrain{900};
 constexpr int kKillsPerHour = 1200;
 constexpr int kKillsPlannedPerHour = 1000;
 constexpr int kTriesOfAFault = 3;
+constexpr std::chrono::nanoseconds kRoundOfOneKind = seconds(30);
 
 // Everything is read six times afterwards: a long run sends more slowly.
 milliseconds BetweenSends(int seconds_run) {
@@ -64,6 +65,7 @@ Status Run::ChooseNemeses() {
     for (const Nemesis& nemesis : Nemeses()) {
       if (name != nemesis.name && (name != "all" || nemesis.measures)) continue;
       if (options_.original && (nemesis.name == "member" || nemesis.name == "transfer")) {
+        if (name == "all") continue;
         return Status::InvalidArgument("no nemesis " + name + " for the original: it has no such " +
                                        "command");
       }
@@ -230,7 +232,11 @@ void Run::Strike() {
   const std::int64_t end_ns = begin_ns + std::int64_t{options_.seconds} * 1'000'000'000;
   std::int64_t said_ns = begin_ns;
   std::vector<const Nemesis*> bag;  // each once, in random order, again and again
-  while (NowNs() < end_ns && !world_->stopped()) {
+  // The first round comes to its end, however short the run is to be: of each kind one is planned.
+  const std::int64_t last_ns = end_ns + kRoundOfOneKind.count() * std::ssize(nemeses_);
+  bool first_round = true;
+  const auto is_over = [&] { return NowNs() >= (first_round ? last_ns : end_ns); };
+  while (!is_over() && !world_->stopped()) {
     if (bag.empty()) {
       bag = nemeses_;
       for (std::size_t i = bag.size(); i > 1; --i) {
@@ -243,9 +249,10 @@ void Run::Strike() {
     const std::string kind(nemesis->name);
     const int before = world_->CountOf(kind);
     for (int tries = 0; tries < kTriesOfAFault && world_->CountOf(kind) == before; ++tries) {
-      if (NowNs() >= end_ns || world_->stopped()) break;
+      if (is_over() || world_->stopped()) break;
       nemesis->strike(world_.get());
     }
+    first_round = first_round && !bag.empty();
     // Before the next kind: all there, or two faults would add up to more than is promised.
     if (nemeses_.size() > 1) {
       world_->AllUp(kComesBack);
@@ -342,7 +349,7 @@ void Run::CountMissing(int seconds_run) {
     int planned =
         count == 1 ? nemesis->planned_per_minute * seconds_run / 60 : seconds_run / (14 * count);
     if (count > 1 && nemesis->name == "kill") planned = seconds_run * kKillsPlannedPerHour / 3600;
-    planned /= Slower();
+    planned = std::max(planned / Slower(), 1);
     const int fired = world_->CountOf(std::string(nemesis->name));
     if (fired >= planned) continue;
     missing_.push_back(std::string(nemesis->name) + " took effect " + std::to_string(fired) +
@@ -401,6 +408,7 @@ Status Run::Execute() {
   world_ = std::make_unique<World>(cluster_.get(), layout_.get(), disks_.get(), history_.get(),
                                    options_.seed);
   world_->UseClocks(clock_files_);
+  world_->set_alone(nemeses_.size() == 1);
   TRIAD_RETURN_IF_ERROR(StartLoad());
   Strike();
   CountMissing(options_.seconds);

@@ -90,6 +90,10 @@ class World {
   void UsePatience(std::chrono::milliseconds patience) { patience_ = patience; }
   std::chrono::milliseconds patience() const { return patience_; }
 
+  // Nothing but one kind of fault is dealt: its costs are measured.
+  void set_alone(bool alone) { alone_ = alone; }
+  bool alone() const { return alone_; }
+
   // A fault begins: writes it into the history.
   FaultPtr Begin(const std::string& kind, const std::string& whom, bool leader = false);
   // Of faults that took effect.
@@ -146,6 +150,7 @@ class World {
   std::set<std::size_t> killed_;
   std::map<std::size_t, FaultPtr> down_;  // what a peer is down for
   int number_ = 0;
+  bool alone_ = false;
   bool stopped_ = false;
 };
 
