@@ -3,8 +3,8 @@
 
   proxy.py LISTEN_PORT NAMESRV_PORT BROKER_PORT OUTPUT
 
-Clients are given 127.0.0.1:LISTEN_PORT as their name server; in what that answers the broker's address is replaced by
-LISTEN_PORT + 1, so that all traffic passes here. OUTPUT gets a line "direction code name hex" per kept frame, where
+Clients are given 127.0.0.1:LISTEN_PORT as their name server. The broker listens on 127.0.0.2:BROKER_PORT and says that it
+is 127.0.0.1:BROKER_PORT, which is here: what goes to the address in a message id passes too. OUTPUT gets a line "direction code name hex" per kept frame, where
 direction is request, answer (with the request's code), push (a request of the broker's) or push-answer. Ends with SIGTERM.
 """
 
@@ -17,6 +17,8 @@ import threading
 
 KEEP = int(os.environ.get("TRIAD_GOLDEN_KEEP", "2"))  # of each kind
 LIMIT = 6000  # bytes of a frame that is kept
+BATCH = 320  # a request of that code may be longer, and one is enough
+BATCH_LIMIT = 20000
 
 lock = threading.Lock()
 kept = {}
@@ -40,7 +42,8 @@ def keep(direction, code, frame, answer=0):
     kind = (direction, code, answer, b"DELAY" in frame, b"BROADCASTING" in frame or b'"messageModel":0' in frame)
     with lock:
         count = kept.get(kind, 0)
-        if count < KEEP and len(frame) <= LIMIT:
+        is_batch = direction == "request" and code == BATCH
+        if count < (1 if is_batch else KEEP) and len(frame) <= (BATCH_LIMIT if is_batch else LIMIT):
             kept[kind] = count + 1
             lines.append(f"{direction} {code} {frame.hex()}")
 
@@ -48,8 +51,8 @@ def keep(direction, code, frame, answer=0):
 class Pair:
     """One client connection and its server connection."""
 
-    def __init__(self, client, server, replace):
-        self.client, self.server, self.replace = client, server, replace
+    def __init__(self, client, server):
+        self.client, self.server = client, server
         self.asked = {}  # opaque of a request -> its code
         self.pushed = {}
 
@@ -101,14 +104,10 @@ class Pair:
             keep("push", code, frame)
             with lock:
                 self.pushed[opaque] = code
-        if self.replace is not None:
-            header_end = 8 + (struct.unpack(">I", frame[4:8])[0] & 0xFFFFFF)
-            body = frame[header_end:].replace(*self.replace)
-            frame = struct.pack(">I", header_end - 4 + len(body)) + frame[4:header_end] + body
         return frame
 
 
-def serve(port, target, replace):
+def serve(port, target):
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", port))
@@ -117,15 +116,15 @@ def serve(port, target, replace):
     def accept():
         while True:
             client, _ = listener.accept()
-            Pair(client, socket.create_connection(("127.0.0.1", target)), replace).start()
+            Pair(client, socket.create_connection(target)).start()
 
     threading.Thread(target=accept, daemon=True).start()
 
 
 def main():
     listen, namesrv, broker = (int(word) for word in sys.argv[1:4])
-    serve(listen, namesrv, (f"127.0.0.1:{broker}".encode(), f"127.0.0.1:{listen + 1}".encode()))
-    serve(listen + 1, broker, None)
+    serve(listen, ("127.0.0.1", namesrv))
+    serve(broker, ("127.0.0.2", broker))
     print("listening", flush=True)
     signal.sigwait({signal.SIGTERM, signal.SIGINT})
     with lock, open(sys.argv[4], "w", encoding="ascii") as file:

@@ -7,7 +7,8 @@ shift 3
 store=$(mktemp -d "$target/store-XXXXXX")
 pids=""
 trap 'for pid in $pids; do kill "$pid" 2>/dev/null || true; done; wait; rm -rf "$store"' EXIT
-# Four ports: proxy (two in a row), name server, broker (its VIP port 2 below, its replication port 1 above).
+# Three ports: proxy, name server, broker (its VIP port 2 below, its replication port 1 above). The broker gives its port
+# on 127.0.0.1 to the proxy.
 read -r listen namesrv broker < <(python3 - <<'PORTS'
 import random
 import socket
@@ -30,6 +31,7 @@ brokerClusterName=RaftCluster
 brokerName=broker-a
 brokerId=0
 brokerIP1=127.0.0.1
+bindAddress=127.0.0.2
 listenPort=$broker
 namesrvAddr=127.0.0.1:$namesrv
 storePathRootDir=$store/store

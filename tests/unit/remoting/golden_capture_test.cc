@@ -98,6 +98,8 @@ const std::map<std::pair<std::string, std::int32_t>, HeaderTrip>& HeaderTrips() 
       {{"request", kSendMessage}, TripSendV1},
       {{"request", kSendMessageV2}, TripSendV2},
       {{"request", kSendBatchMessage}, TripSendV2},
+      {{"request", kSendReplyMessageV2}, TripSendV2},
+      {{"answer", kSendReplyMessageV2}, Trip<SendMessageResponse>},
       {{"answer", kSendMessage}, Trip<SendMessageResponse>},
       {{"answer", kSendMessageV2}, Trip<SendMessageResponse>},
       {{"answer", kSendBatchMessage}, Trip<SendMessageResponse>},
@@ -186,10 +188,12 @@ TEST(GoldenCaptures, EveryFrameComesOutAsItWentIn) {
 
 // What the captures were made for is in them.
 TEST(GoldenCaptures, DelaysBroadcastsAndEveryKindOfAnswerAreThere) {
+  std::set<std::int32_t> asked;
   std::size_t delays = 0;
   std::size_t broadcasts = 0;
   std::set<std::int32_t> pulls;
   ForEachFrame([&](const Frame& frame, const Command& command) {
+    if (!command.is_response()) asked.insert(frame.code);
     const bool is_send = frame.direction == "request" && frame.code == kSendMessageV2;
     const std::string_view properties = is_send ? command.ext.Find("i").value_or("") : "";
     delays += properties.find("DELAY\x01") != std::string_view::npos ? 1 : 0;
@@ -203,6 +207,12 @@ TEST(GoldenCaptures, DelaysBroadcastsAndEveryKindOfAnswerAreThere) {
     }
     if (frame.direction == "answer" && frame.code == kPullMessage) pulls.insert(command.code);
   });
+  for (const std::int32_t code :
+       {kSendBatchMessage, kConsumerSendMsgBack, kLockBatchMq, kSearchOffsetByTimestamp,
+        kViewMessageById, kInvokeBrokerToResetOffset, kInvokeBrokerToGetConsumerStatus,
+        kGetConsumerStatusFromClient, kSendReplyMessageV2, kPushReplyMessageToClient}) {
+    EXPECT_TRUE(asked.contains(code)) << RequestCodeName(code);
+  }
   EXPECT_GE(delays, 3u);
   EXPECT_GE(broadcasts, 3u);
   EXPECT_TRUE(pulls.contains(kSuccess)) << testing::PrintToString(pulls);
