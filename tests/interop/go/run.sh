@@ -8,16 +8,13 @@ shift 2
 here=$root/tests/interop/go
 target=$build/interop-go
 mkdir -p "$target"
-if ! command -v go >/dev/null; then
-  echo "skipped: no go on this machine"
-  exit 77
-fi
+. "$root/tests/interop/skip.sh"
+need go "no go on this machine"
 (
   flock 9
   if ! (cd "$here" && go mod download) >"$target/go.log" 2>&1; then
     tail -5 "$target/go.log"
-    echo "skipped: the Go module proxy cannot be reached (see $target/go.log)"
-    exit 77
+    skip "go cannot get the client's modules (see $target/go.log)" timeout 60 go list -m -versions golang.org/x/text
   fi
   (cd "$here" && go build -o "$target/interop" .)
 ) 9>"$target/lock"

@@ -8,10 +8,8 @@ shift 2
 here=$root/tests/interop/node
 target=$build/interop-node
 mkdir -p "$target"
-if ! command -v npm >/dev/null; then
-  echo "skipped: no node or npm on this machine"
-  exit 77
-fi
+. "$root/tests/interop/skip.sh"
+need npm "no node or npm on this machine"
 (
   flock 9
   if ! cmp -s "$here/package-lock.json" "$target/package-lock.json"; then
@@ -19,8 +17,7 @@ fi
     if ! (cd "$target" && npm ci --no-audit --no-fund) >"$target/npm.log" 2>&1; then
       tail -5 "$target/npm.log"
       rm "$target/package-lock.json"
-      echo "skipped: npm cannot get ali-ons (see $target/npm.log)"
-      exit 77
+      skip "npm cannot get ali-ons (see $target/npm.log)" timeout 60 npm ping
     fi
   fi
   cp "$here/main.js" "$target"

@@ -33,5 +33,11 @@ done
 [ $code = 0 ] || tail -60 "$scratch/err"
 exit $code
 INSIDE
-timeout "${TRIAD_INTEROP_SECONDS:-600}" "$build/tests/with_cluster" --root "$root" --programs "$build/bin" -- \
+# Some examples dial 127.0.0.1:9876, which somebody else may have: they get a loopback of their own.
+alone=()
+if unshare -n true 2>/dev/null; then
+  # shellcheck disable=SC2016  # expanded inside
+  alone=(unshare -n bash -c 'ip link set lo up && exec "$@"' bash)
+fi
+timeout "${TRIAD_INTEROP_SECONDS:-600}" "${alone[@]}" "$build/tests/with_cluster" --root "$root" --programs "$build/bin" -- \
   bash "$scratch/inside.sh" {namesrv} "$here" "$scratch" "$target/classes:$(cat "$target/classpath.txt")" "$@"

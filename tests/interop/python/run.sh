@@ -8,14 +8,15 @@ shift 2
 here=$root/tests/interop/python
 target=$build/interop-python
 mkdir -p "$target"
+. "$root/tests/interop/skip.sh"
 (
   flock 9
   if ! cmp -s "$here/requirements.txt" "$target/requirements.txt"; then
     if ! python3 -m pip install -q --disable-pip-version-check --no-deps --target "$target/site" --upgrade \
       -r "$here/requirements.txt" >"$target/pip.log" 2>&1; then
       tail -5 "$target/pip.log"
-      echo "skipped: pip cannot get the rocketmq wheel (see $target/pip.log)"
-      exit 77
+      skip "pip cannot get the rocketmq wheel (see $target/pip.log)" \
+        timeout 60 python3 -m pip download -q --no-deps --no-cache-dir -d "$target/probe" wheel
     fi
     cp "$here/requirements.txt" "$target"
   fi

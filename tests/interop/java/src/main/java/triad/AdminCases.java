@@ -67,6 +67,26 @@ final class AdminCases {
         queues);
   }
 
+  /** Asked of the client itself, through the broker (223 and 221): how far it is in each queue. */
+  static String clientStatus() throws Exception {
+    String topic = "JStatus" + Support.RUN;
+    String group = "g_status" + Support.RUN;
+    DefaultMQProducer producer = Support.producer("status");
+    Support.sendPlain(producer, topic, 20);
+    producer.shutdown();
+    Map<String, Integer> seen = new ConcurrentHashMap<>();
+    DefaultMQPushConsumer consumer = ConsumerCases.counting(group, "status", topic, "*", seen);
+    boolean ok = Support.waitFor(60, () -> seen.size() >= 20);
+    DefaultMQAdminExt admin = admin("status");
+    String id = Support.clientId(consumer);
+    long done = 0;
+    var ofClients = admin.getConsumeStatus(topic, group, id);
+    for (long offset : ofClients.getOrDefault(id, Map.of()).values()) done += offset;
+    admin.shutdown();
+    consumer.shutdown();
+    return Support.result(ok && done == 20, "clients=%d consumed=%d of 20", ofClients.size(), done);
+  }
+
   static String runningInfo() throws Exception {
     String topic = "JInfo" + Support.RUN;
     String group = "g_info" + Support.RUN;

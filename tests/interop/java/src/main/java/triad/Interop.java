@@ -11,7 +11,8 @@ import java.util.concurrent.Future;
 
 /**
  * {@code Interop NAMESRV CASE...}: a line "case NAME: PASS|FAIL counts" for each; exit 0 only when all passed.
- * "all" stands for every case that needs brokers without a fault and in the usual setting; those run several at a time.
+ * "all" stands for every case that needs brokers without a fault and in the usual setting, and that every version can
+ * do; those run several at a time.
  */
 public final class Interop {
   private interface Case {
@@ -39,6 +40,7 @@ public final class Interop {
     CASES.put("offset_by_time", AdminCases::offsetByTime);
     CASES.put("reset_running", AdminCases::resetWhileRunning);
     CASES.put("running_info", AdminCases::runningInfo);
+    CASES.put("client_status", AdminCases::clientStatus);
     CASES.put("consume_directly", AdminCases::consumeDirectly);
     CASES.put("query_by_key", AdminCases::queryByKey);
     CASES.put("send_sync", ProducerCases::sync);
@@ -50,6 +52,7 @@ public final class Interop {
     CASES.put("trace", AdminCases::trace);
     ALONE.put("delay_default_table", ConsumerCases::delayDefaultTable);
     ALONE.put("delay_own_table", ConsumerCases::delayOwnTable);
+    ALONE.put("request_reply", RequestCases::requestReply);  // the client 5.3.3 does not wait for its replies
     ALONE.put("failover", FaultCases::failover);
     ALONE.put("rolling_restart", FaultCases::rollingRestart);
   }

@@ -18,6 +18,11 @@ public final class Examples {
 
   /** How often the class prints `text`; it is ended after `wanted` times (0: it ends by itself). */
   private static int run(String name, String text, int wanted, String... arguments) throws Exception {
+    return runUntil(null, name, text, wanted, arguments);
+  }
+
+  /** The same; it is also ended when it prints `end` (null: nothing). */
+  private static int runUntil(String end, String name, String text, int wanted, String... arguments) throws Exception {
     List<String> command = new ArrayList<>(List.of(System.getProperty("java.home") + "/bin/java", "-Xmx192m",
         "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Drocketmq.namesrv.addr=" + namesrv,
         "-Dcom.rocketmq.remoting.client.connect.timeout=15000", "-Drocketmq.client.logLevel=ERROR",
@@ -37,8 +42,9 @@ public final class Examples {
     try (InputStream output = process.getInputStream()) {
       for (int size; (wanted == 0 || found < wanted) && (size = output.read(bytes)) > 0;) {
         rest.append(new String(bytes, 0, size));
+        if (end != null && rest.indexOf(end) >= 0) break;
         for (int at; (at = rest.indexOf(text)) >= 0; found++) rest.delete(0, at + text.length());
-        rest.delete(0, Math.max(0, rest.length() - text.length()));
+        rest.delete(0, Math.max(0, rest.length() - Math.max(text.length(), end == null ? 0 : end.length())));
       }
     }
     if (wanted > 0) process.destroy();
@@ -105,6 +111,39 @@ public final class Examples {
         () -> expect("lite_pulled", run("simple.LitePullConsumerSubscribe", "msgId=", 100), 100));
   }
 
+  /** They read what quickstart left in TopicTest. operation.Consumer waits for nothing but its own topic. */
+  private static boolean pulls() {
+    return report("example_pulls",
+        () -> expect("operated", run("operation.Producer", "SEND_OK", 0, "-g", "OperatingProducer", "-t", "TopicTest1", "-a",
+            "TagA", "-k", "key", "-c", "200"), 200),
+        () -> expect("operated_received", run("operation.Consumer", "msgId=", 200, "-g", "OperatingConsumer", "-t",
+            "TopicTest1", "-s", "TagA", "-f", "false"), 200),
+        () -> expect("assigned", run("simple.LitePullConsumerAssign", "msgId=", 50), 50),
+        () -> expect("assigned_by_tag", run("simple.LitePullConsumerAssignWithSubExpression", "msgId=", 50), 50),
+        () -> expect("scheduled", run("simple.PullScheduleService", "pullStatus=FOUND", 8), 8));
+  }
+
+  /** A request that finds no consumer yet, or takes more than its three seconds, is made again by another start. */
+  private static boolean requests() throws Exception {
+    run("operation.Producer", "SEND_OK", 0, "-g", "OperatingProducer", "-t", "RequestTopic", "-a", "T", "-k", "k", "-c", "1");
+    ExecutorService other = Executors.newSingleThreadExecutor();
+    Future<Integer> replied = other.submit(() -> run("rpc.ResponseConsumer", "reply to ", 2));
+    boolean ok = report("example_request_reply",
+        () -> expect("requested", replyTo("rpc.RequestProducer", 0), 1),
+        () -> expect("async_requested", replyTo("rpc.AsyncRequestProducer", 1), 1),
+        () -> expect("replied", replied.get(), 2));
+    other.shutdownNow();
+    return ok;
+  }
+
+  private static int replyTo(String name, int wanted) throws Exception {
+    int found = 0;
+    for (int tries = 0; tries < 10 && found == 0; tries++) {
+      found = runUntil("fail.", name, "replyMessage: ", wanted);
+    }
+    return found;
+  }
+
   private static boolean benchmark() {
     return report("example_benchmark",
         () -> expect("producer_reports", run("benchmark.Producer", "Send TPS", 2, "-n", namesrv, "-w", "4"), 2),
@@ -113,9 +152,12 @@ public final class Examples {
 
   public static void main(String[] args) throws Exception {
     namesrv = args[0];
+    FixedAddress.forward(9876, namesrv);
     ExecutorService pool = Executors.newFixedThreadPool(2);
     List<Future<Boolean>> running = List.of(pool.submit(Examples::quickstart), pool.submit(Examples::others));
     boolean ok = true;
+    for (Future<Boolean> each : running) ok &= each.get();
+    running = List.of(pool.submit(Examples::pulls), pool.submit(Examples::requests));
     for (Future<Boolean> each : running) ok &= each.get();
     ok &= benchmark();
     System.exit(ok ? 0 : 1);
