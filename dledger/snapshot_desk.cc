@@ -5,6 +5,8 @@
 #include <future>
 #include <utility>
 
+#include "common/mutant.h"
+
 namespace triad::dledger {
 namespace {
 
@@ -145,21 +147,25 @@ void SnapshotDesk::RemoveIncoming() {
 }
 
 void SnapshotDesk::OnRefused() {
-  // Here and now, rare as it is: the next one may begin at once.
-  RemoveIncoming();
-  receiver_.OnRefused();
+  // Until the file is gone the receiver takes no other, which would be of the same name.
+  const bool is_taken = links_.post_reader([this] {
+    RemoveIncoming();
+    links_.post_log([this] { receiver_.OnRefused(); });
+  });
+  if (!is_taken) receiver_.OnRefused();
 }
 
 void SnapshotDesk::CreateIncoming(std::uint64_t id, std::uint64_t bytes) {
   Incoming(id, [this, bytes]() -> Status {
     // The image, the state made of it, and that state's own log. Once it is whole there is no way
     // back: an installation without room ends the process, and so does every start after it.
-    const std::uint64_t wanted = 3 * bytes + kRoomBesideImage;
     const Result<Space> space = fs_.GetSpace(log_dir_);
-    if (space.ok() && space->available_bytes < wanted) {
-      return Status::NoSpace("not taken for want of room: " + std::to_string(wanted >> 20) +
-                             " MiB are wanted in " + log_dir_ + ", " +
-                             std::to_string(space->available_bytes >> 20) + " are free");
+    if (space.ok() && (space->available_bytes < kRoomBesideImage ||
+                       (space->available_bytes - kRoomBesideImage) / 3 < bytes)) {
+      return Status::NoSpace(
+          "not taken for want of room: three times " + std::to_string(bytes >> 20) + " MiB and " +
+          std::to_string(kRoomBesideImage >> 20) + " more are wanted in " + log_dir_ + ", " +
+          std::to_string(space->available_bytes >> 20) + " are free");
     }
     Result<std::unique_ptr<SnapshotFile>> file =
         SnapshotFile::Create(fs_, SnapshotDir(log_dir_), "in");
@@ -207,6 +213,7 @@ Status SnapshotDesk::InstallPending(const std::function<void(LogIndex applied)>&
     head = *std::exchange(pending_, std::nullopt);
   }
   TRIAD_RETURN_IF_ERROR(PublishSnapshot(fs_, log_dir_));
+  if (TRIAD_MUTANT(36)) TRIAD_RETURN_IF_ERROR(RemoveReadySnapshot(fs_, log_dir_));
   // From here on a start finishes what is left to do. All of it in one task of the apply thread,
   // while this one waits: apply never sees the new log beside its old state.
   std::promise<Status> installed;

@@ -46,6 +46,52 @@ TEST_F(LogDamage, AnEntryOfAnotherChainEndsTheLogInFrontOfIt) {
   EXPECT_TRUE(store_->recovered().recovering);
 }
 
+// Files that somebody put there: whole, and still not this log's.
+TEST_F(LogDamage, ASegmentOfAnotherGroupMeansRecoveringInFrontOfItAndStaysAsItIs) {
+  ModelLog other_model;
+  other_model.term = Term(1);
+  sim::SimFileSystem other_fs(kSeed + 1);
+  const StoreStamp other_stamp{.group = "Other", .peer_id = "n0"};
+  auto other = LogStore::Open(other_fs, options_, other_stamp);
+  ASSERT_TRUE(other.ok()) << other.status();
+  for (int i = 0; i < 12; ++i) {
+    const EntryRef entry = other_model.Make(std::string(900, static_cast<char>('A' + i)));
+    ASSERT_TRUE((*other)->Append({&entry, 1}).ok());
+    ASSERT_TRUE((*other)->Sync().ok());
+  }
+  Open();
+  for (int i = 0; i < 12; ++i) Write(model_.MakeMany(1, 900));
+  store_.reset();
+  const sim::FileDisk disk = fs_.disk();
+  for (const auto& [base, last_good] : {std::pair<std::int64_t, std::size_t>{4096, 4}, {8192, 8}}) {
+    SCOPED_TRACE(base);
+    sim::SimFileSystem fs(kSeed, disk);
+    const std::string foreign = other_fs.Bytes(SegmentPath(base));
+    ASSERT_TRUE(WriteFileAtomically(fs, SegmentPath(base), foreign).ok());
+    auto store = LogStore::Open(fs, options_, stamp_);
+    ASSERT_TRUE(store.ok()) << store.status();
+    EXPECT_TRUE((*store)->recovered().recovering);
+    ASSERT_EQ((*store)->recovered().last_index.value(), last_good);
+    std::vector<std::string> own = BytesOf(model_.entries);
+    own.resize(last_good);
+    EXPECT_TRUE(Contents(**store, LogIndex(last_good)) == own);
+    EXPECT_TRUE(fs.Bytes(SegmentPath(base)) == foreign) << "evidence, until the leader's come";
+    store->reset();
+  }
+}
+
+TEST_F(LogDamage, AnOlderCopyOfASegmentMeansRecoveringBehindWhatItHolds) {
+  Open();
+  Write(model_.MakeMany(2, 900));
+  const std::string older = fs_.Bytes(SegmentPath(0));
+  for (int i = 0; i < 2; ++i) Write(model_.MakeMany(1, 900));
+  store_.reset();
+  ASSERT_TRUE(WriteFileAtomically(fs_, SegmentPath(0), older).ok());
+  Open();
+  EXPECT_TRUE(store_->recovered().recovering);
+  ExpectHolds(2);
+}
+
 TEST_F(LogDamage, AnEntryWithoutAReadableHeaderIsNotAppended) {
   Open();
   Write(model_.MakeMany(2, 100));

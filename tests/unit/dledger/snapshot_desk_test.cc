@@ -28,7 +28,10 @@ class Installation : public LogStoreFixture {
     Write(model_.MakeMany(3, 100));
     EXPECT_TRUE(fs_.CreateDirs(SnapshotDir(kLogDir)).ok());
     SnapshotDesk::Links links;
-    links.send = [this](const PeerId&, const SnapshotMessage&) { ++sent_; };
+    links.send = [this](const PeerId&, const SnapshotMessage& message) {
+      ++sent_;
+      answer_ = std::get<SnapshotAnswer>(message);
+    };
     links.connected = [](const PeerId&) { return true; };
     links.post_reader = [this](std::function<void()> task) {
       tasks_.push_back(std::move(task));
@@ -70,6 +73,7 @@ class Installation : public LogStoreFixture {
     RunTasks();
     if (sent_ == 0) return;
     for (std::size_t at = 0; at < bytes.size(); at += kSnapshotChunkBytes) {
+      if (before_chunk_) before_chunk_();
       std::string data = bytes.substr(at, kSnapshotChunkBytes);
       const std::uint32_t crc = Crc32c(data);
       desk_->OnMessage(kLeader,
@@ -84,8 +88,10 @@ class Installation : public LogStoreFixture {
   Recorder application_{board_, true, {.index = LogIndex(2), .crc = 1}};
   std::deque<std::function<void()>> tasks_;
   std::function<void()> before_apply_;
+  std::function<void()> before_chunk_;
   std::optional<SnapshotHead> offered_;
-  int sent_ = 0;  // messages to the leader since the last offer
+  int sent_ = 0;                          // messages to the leader since the last offer
+  std::optional<SnapshotAnswer> answer_;  // the last of them
   std::optional<SnapshotDesk> desk_;
 };
 
@@ -132,6 +138,54 @@ TEST_F(Installation, ALogThatCannotBeginAnewIsReportedAndTheStateStays) {
   EXPECT_FALSE(is_taken_over);
   EXPECT_EQ(application_.state().index, LogIndex(2));
   EXPECT_TRUE(fs_.Exists(SnapshotDir(kLogDir) + "/ready")) << "the next start finishes it";
+}
+
+TEST_F(Installation, WithoutRoomToBeginTheLogAnewTheNextStartTriesAgain) {
+  Receive(11, 20);
+  ASSERT_TRUE(offered_.has_value());
+  before_apply_ = [&] { fs_.set_capacity(0); };
+  const Status installed = desk_->InstallPending([](LogIndex) {});
+  EXPECT_EQ(installed.code(), StatusCode::kNoSpace) << installed;
+  EXPECT_EQ(application_.state().index, LogIndex(2));
+  EXPECT_TRUE(fs_.Exists(SnapshotDir(kLogDir) + "/ready"));
+}
+
+TEST_F(Installation, ADiskThatFillsWhileItComesLeavesNothingAndALaterOneCounts) {
+  before_chunk_ = [&] { fs_.set_capacity(0); };
+  Receive(11, 20);
+  EXPECT_FALSE(offered_.has_value());
+  EXPECT_FALSE(fs_.Exists(SnapshotDir(kLogDir) + "/in"));
+  ASSERT_TRUE(answer_.has_value());
+  EXPECT_EQ(answer_->kind, SnapshotAnswer::Kind::kRefused);
+  before_chunk_ = nullptr;
+  fs_.set_capacity(1u << 30);
+  Receive(11, 20);
+  EXPECT_TRUE(offered_.has_value());
+}
+
+// The log thread, which refuses it, does no file work.
+TEST_F(Installation, ARefusedOneIsRemovedByAReaderAndOnlyThenAnswered) {
+  Receive(11, 20);
+  ASSERT_TRUE(offered_.has_value());
+  answer_.reset();
+  desk_->OnRefused();
+  EXPECT_TRUE(fs_.Exists(SnapshotDir(kLogDir) + "/in"));
+  EXPECT_FALSE(answer_.has_value());
+  RunTasks();
+  EXPECT_FALSE(fs_.Exists(SnapshotDir(kLogDir) + "/in"));
+  ASSERT_TRUE(answer_.has_value());
+  EXPECT_EQ(answer_->kind, SnapshotAnswer::Kind::kInstalled) << "I have no use for it";
+}
+
+TEST_F(Installation, AnOfferOfAnImpossibleSizeIsNotTaken) {
+  fs_.set_capacity(1u << 30);
+  SnapshotHead head;
+  head.applied = LogIndex(20);
+  head.base.tail.next_index = LogIndex(11);
+  head.total_bytes = ~std::uint64_t{0} / 3;  // three times of it seem to be little
+  desk_->OnMessage(kLeader, SnapshotOffer{.term = kTerm, .id = 4, .head = head}, true, kTerm);
+  RunTasks();
+  EXPECT_FALSE(fs_.Exists(SnapshotDir(kLogDir) + "/in"));
 }
 
 }  // namespace
