@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include <charconv>
+#include <chrono>
 
 #include "broker/config/broker_config.h"
 
@@ -13,6 +14,8 @@ namespace {
 
 constexpr std::int32_t kDefaultPort = 10911;
 constexpr std::size_t kDelayLevelsMax = 64;
+constexpr std::chrono::milliseconds kElectionTimeoutLow{100};
+constexpr std::chrono::milliseconds kElectionTimeoutHigh{3000};  // of a send of the Java client
 
 // "host:port;host:port"; blanks and empty items are harmless.
 std::string BadAddressIn(const std::string& list) {
@@ -59,6 +62,7 @@ class Loader {
       CompleteAlone();
     }
     CompleteDefaults();
+    CheckTiming();
     CheckAccessRules();
     CheckLeaderAddress();
     CheckMetricsPort();
@@ -225,14 +229,37 @@ class Loader {
       // Peers on one host share the default root without sharing a store.
       if (c.members.size() > 1) c.store_root += "/store-" + c.self.value();
     }
-    if (c.raft_heartbeat * 3 > c.raft_election_timeout) {
-      loaded_.warnings.push_back(
-          "dLegerHeartbeatIntervalMs is more than a third of dLegerElectionTimeoutMs: one late "
-          "heartbeat may start an election");
-    }
     if (c.flush == FlushDiskType::kAsyncFlush && c.members.size() == 1) {
       loaded_.warnings.push_back(
           "flushDiskType=ASYNC_FLUSH on a single peer: a power loss loses acknowledged messages");
+    }
+  }
+
+  // What elections cost: too early ones, or clients that wait for a late one.
+  void CheckTiming() {
+    const std::chrono::milliseconds heartbeat = config().raft_heartbeat;
+    const std::chrono::milliseconds timeout = config().raft_election_timeout;
+    const auto warn = [this](const std::string& what) { loaded_.warnings.push_back(what); };
+    const std::string is = "dLegerElectionTimeoutMs=" + std::to_string(timeout.count());
+    if (heartbeat >= timeout) {
+      return Fault("dLegerHeartbeatIntervalMs",
+                   std::to_string(heartbeat.count()) + " is not below " + is +
+                       ": followers would call elections without end; at most a third is expected");
+    }
+    if (heartbeat * 3 > timeout) {
+      warn(
+          "dLegerHeartbeatIntervalMs is more than a third of dLegerElectionTimeoutMs: one late "
+          "heartbeat may start an election");
+    }
+    if (timeout < kElectionTimeoutLow) {
+      warn(is + " is short: it must be longer than three round trips between the peers and the " +
+           "slowest sync of their disks, or a healthy leader is deposed now and then; " +
+           std::to_string(kElectionTimeoutLow.count()) + " or more is expected");
+    }
+    if (timeout > kElectionTimeoutHigh) {
+      warn(is +
+           " is long: for up to twice as long nobody leads when a leader dies, while clients " +
+           "give up a send after " + std::to_string(kElectionTimeoutHigh.count()) + " ms");
     }
   }
 

@@ -279,6 +279,30 @@ TEST(BrokerConfig, AHeartbeatNearTheElectionTimeoutIsWarnedOf) {
               HasSubstr("dLegerElectionTimeoutMs"));
 }
 
+TEST(BrokerConfig, TimingThatCannotWorkIsRefusedAndThatWhichCostsElectionsIsWarnedOf) {
+  const auto load = [](const std::string& heartbeat, const std::string& timeout) {
+    return LoadText("dLegerHeartbeatIntervalMs=" + heartbeat +
+                    "\ndLegerElectionTimeoutMs=" + timeout + "\n");
+  };
+  for (const char* heartbeat : {"300", "400"}) {
+    const LoadedBrokerConfig loaded = load(heartbeat, "300");
+    EXPECT_THAT(Joined(loaded.faults), HasSubstr(":1: dLegerHeartbeatIntervalMs: "));
+    EXPECT_THAT(Joined(loaded.faults), HasSubstr("not below dLegerElectionTimeoutMs=300"));
+  }
+  const LoadedBrokerConfig small = load("20", "99");
+  EXPECT_THAT(small.faults, IsEmpty());
+  EXPECT_THAT(Joined(small.warnings), HasSubstr("three round trips"));
+  const LoadedBrokerConfig large = load("20", "3001");
+  EXPECT_THAT(large.faults, IsEmpty());
+  EXPECT_THAT(Joined(large.warnings), HasSubstr("nobody leads"));
+  for (const auto& [heartbeat, timeout] :
+       {std::pair{"33", "100"}, {"50", "300"}, {"1000", "3000"}}) {
+    const LoadedBrokerConfig good = load(heartbeat, timeout);
+    EXPECT_THAT(good.faults, IsEmpty());
+    EXPECT_THAT(Joined(good.warnings), Not(HasSubstr("dLeger"))) << timeout;
+  }
+}
+
 TEST(BrokerConfig, UnknownKeysAreCounted) {
   EXPECT_EQ(LoadText("brokerIp1=a\nuseEpollNativeSelector=true\nbrokerName=b\n").unknown_keys, 1u);
 }
