@@ -55,6 +55,21 @@ TEST_F(OpenFault, AStoreThatReceivedAState) {
   });
 }
 
+TEST_F(OpenFault, AReceivedStateWithoutRoomIsSaidSoAndInstalledByAStartThatHasSome) {
+  SimFileSystem fs(5, Stopped());
+  PublishSnapshot(fs, 0);
+  fs.set_capacity(0);
+  const Status refused = TryOpen();
+  EXPECT_EQ(refused.code(), StatusCode::kNoSpace) << refused;
+  EXPECT_NE(refused.message().find(root()), std::string::npos) << refused;
+  store_.reset();
+  fs.set_capacity(1u << 30);
+  Open();
+  EXPECT_EQ(store_->state().applied_index(), applied_);
+  EXPECT_EQ(store_->node().status().first_index, applied_ + 1);
+  store_.reset();  // before its disk
+}
+
 TEST_F(OpenFault, AReceivedStateThatIsNotWhatWasOfferedIsRefused) {
   SimFileSystem fs(5, Stopped());
   PublishSnapshot(fs, 3);
