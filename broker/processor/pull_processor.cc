@@ -21,6 +21,7 @@ constexpr std::chrono::milliseconds kHoldMax{60000};
 constexpr std::chrono::milliseconds kCommitBudget{2500};
 constexpr std::chrono::milliseconds kConfirmBudget{1000};
 constexpr std::chrono::milliseconds kLeaderBudget{2500};
+constexpr std::int32_t kForbiddenHere = 1;  // a forbidden type: by this peer's own permission
 constexpr std::chrono::milliseconds kRebuildPatience{3000};
 constexpr std::chrono::milliseconds kRebuildPoll{50};
 constexpr std::size_t kScanUnitsMax = 800;  // index units looked at per pull with a filter
@@ -51,8 +52,9 @@ void PullProcessor::OnPull(const RequestPtr& request, const Reply& reply) {
   pull->queue = {Topic(pull->header.topic), QueueId(pull->header.queue_id)};
   pull->from = QueueOffset(pull->header.queue_offset);
   Refusal refusal = CheckPermissions(pull->header);
-  // A topic that this follower has not heard of yet may well exist.
-  if (refusal.code == remoting::kTopicNotExist && !Leads()) {
+  // What this follower has not heard of yet may well exist, or have other permissions by now. Only
+  // brokerPermission is its own.
+  if (refusal && refusal.forbidden_type != kForbiddenHere && !Leads()) {
     AskLeader(pull);
     return;
   }
@@ -103,7 +105,7 @@ Refusal PullProcessor::CheckPermissions(const remoting::PullMessageRequest& head
   if ((context_.config.broker_permission & kPermRead) == 0) {
     return {.code = remoting::kNoPermission,
             .remark = "the broker[" + context_.config.broker_ip1 + "] pulling message is forbidden",
-            .forbidden_type = 1};
+            .forbidden_type = kForbiddenHere};
   }
   const auto group = state.FindGroup(GroupName(header.consumer_group));
   if (!group &&

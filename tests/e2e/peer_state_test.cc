@@ -41,6 +41,55 @@ TEST_F(State, APeerThatWasJustStartedTakesASubscriptionFromTheOthers) {
   EXPECT_EQ(pull("g_nobody"), remoting::kSubscriptionNotExist);
 }
 
+// It may lack the topic, the group or the permission that the leader has given.
+TEST_F(State, APullIsNotRefusedByAFollowerWithoutItsLeader) {
+  StartCluster({{"autoCreateSubscriptionGroup", "false"}});
+  CreateTopic("Pulled", 1);
+  const std::size_t leader = Leader();
+  for (const char* name : {"open", "closed"}) {
+    remoting::SubscriptionGroupConfigBody group;
+    group.group_name = name;
+    group.consume_enable = group.group_name == "open";
+    remoting::Command request =
+        remoting::Command::Request(remoting::kUpdateAndCreateSubscriptionGroup);
+    request.body = group.Encode();
+    const auto answer = Ask(leader, request);
+    ASSERT_TRUE(answer.ok() && answer->code == remoting::kSuccess);
+  }
+  const std::tuple<const char*, std::int32_t, const char*, std::int32_t> wrong[] = {
+      {"Nowhere", 0, "open", remoting::kTopicNotExist},
+      {"Pulled", 7, "open", remoting::kInvalidParameter},
+      {"Pulled", 0, "closed", remoting::kNoPermission},
+      {"Pulled", 0, "nobody", remoting::kSubscriptionGroupNotExist}};
+  const std::size_t follower = (leader + 1) % 3;
+  const auto ask = [&](std::size_t i) {
+    const auto& [topic, queue, group, code] = wrong[i];
+    remoting::PullMessageRequest header;
+    header.consumer_group = group;
+    header.topic = topic;
+    header.queue_id = queue;
+    header.max_msg_nums = 1;
+    remoting::Command request = remoting::Command::Request(remoting::kPullMessage);
+    header.Encode(&request.ext);
+    const auto answer = Ask(follower, request);
+    return answer.ok() ? answer->code : -1;
+  };
+  for (std::size_t i = 0; i < std::size(wrong); ++i) EXPECT_EQ(ask(i), std::get<3>(wrong[i]));
+  for (const std::size_t peer : {leader, (leader + 2) % 3}) {
+    ASSERT_TRUE(cluster_->Signal(peer, SIGSTOP).ok());
+    ASSERT_TRUE(Eventually([&] { return Stopped(peer); }, seconds(30)));
+  }
+  std::vector<std::future<int>> answers;
+  for (std::size_t i = 0; i < std::size(wrong); ++i) {
+    answers.push_back(std::async(std::launch::async, ask, i));
+  }
+  for (std::size_t i = 0; i < std::size(wrong); ++i)
+    EXPECT_NE(answers[i].get(), std::get<3>(wrong[i]));
+  for (const std::size_t peer : {leader, (leader + 2) % 3}) {
+    ASSERT_TRUE(cluster_->Signal(peer, SIGCONT).ok());
+  }
+}
+
 // Also what a change that changes nothing, or a removal of nothing, says.
 TEST_F(State, TheConfigurationOfTopicsAndGroupsIsNotTakenFromALeaderThatHearsNoMajority) {
   StartCluster();
