@@ -217,6 +217,14 @@ void MetricsPage::AddMessages(MetricsText* text) const {
       Read(counters.put_failed));
   One(text, "triad_sends_duplicate_total", Type::kCounter,
       "Sends answered with the first one's place", Read(counters.put_duplicates));
+  One(text, "triad_retry_copies_total", Type::kCounter,
+      "Failed messages that clients sent to a retry topic themselves", Read(counters.retry_copies));
+  const auto dedup = sources_.store.state().DedupUses();
+  text->Family("triad_dedup_keys", Type::kGauge, "Message keys that a repeated send is known by");
+  for (const auto& use : dedup) text->Add({{"topic", use.topic}}, use.keys);
+  text->Family("triad_dedup_keys_evicted_total", Type::kCounter,
+               "Keys forgotten before their time, as there were too many, since the start");
+  for (const auto& use : dedup) text->Add({{"topic", use.topic}}, use.evicted);
   text->Family("triad_pulls_total", Type::kCounter, "Pulls by whether they found a message");
   text->Add({{"result", "found"}}, Read(counters.get_found));
   text->Add({{"result", "nothing"}}, Read(counters.get_miss));

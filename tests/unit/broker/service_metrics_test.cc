@@ -267,6 +267,26 @@ TEST_F(MetricsTest, OneScrapeHoldsLatenciesDeadLettersAndLocks) {
 }
 
 // What a follower applies is counted where it was led.
+TEST_F(MetricsTest, CopiesOfClientsAndKnownKeysOfEveryTopicAreCounted) {
+  counters_.retry_copies = 3;
+  StateCommand command;
+  command.put_topics = {TopicOf("Known", 1), TopicOf("Plain", 1)};
+  command.put_topics[0].attributes["dedup"] = "uniqKey";
+  peer_.Apply(command);
+  for (const char* topic : {"Known", "Plain"}) {
+    for (const char* key : {"a", "b"}) {
+      MessageDraft draft = Draft(topic, 0, "body");
+      SetProperty(&draft.properties, "UNIQ_KEY", key);
+      peer_.Send({std::move(draft)});
+    }
+  }
+  const std::string page = Page();
+  EXPECT_EQ(Value(page, "triad_retry_copies_total"), 3);
+  EXPECT_EQ(Value(page, "triad_dedup_keys", R"(topic="Known")"), 2);
+  EXPECT_EQ(Value(page, "triad_dedup_keys_evicted_total", R"(topic="Known")"), 0);
+  EXPECT_EQ(Value(page, "triad_dedup_keys", R"(topic="Plain")"), std::nullopt);
+}
+
 TEST_F(MetricsTest, WhatCameWhileAnotherPeerLedIsNotCountedHere) {
   stats_.NotePut(Topic("T"), 5, 500, /*leads=*/false);
   EXPECT_THAT(Page(), Not(HasSubstr("rocketmq_messages_in_total{")));
