@@ -126,8 +126,14 @@ bool Wanted(const Given& given, std::int64_t since_ms, const DeadLetter& letter)
   return letter.message.message_id == wanted || letter.Property("ORIGIN_MESSAGE_ID") == wanted;
 }
 
+// What was found, and where a queue could not be read to its end; empty: everywhere.
+struct Found {
+  std::vector<DeadLetter> letters;
+  std::string stopped;
+};
+
 // The open dead letters that the options ask for, oldest first in each queue.
-Result<std::vector<DeadLetter>> Find(const Given& given, Session* session) {
+Result<Found> Find(const Given& given, Session* session) {
   const Result<std::int64_t> since_ms = TimeOrZero(given.Text("since"));
   if (!since_ms.ok()) return since_ms.status();
   const std::int64_t limit = given.Number("limit");
@@ -137,23 +143,37 @@ Result<std::vector<DeadLetter>> Find(const Given& given, Session* session) {
   consumer_options.client = session->client_options();
   client::PullConsumer consumer(consumer_options);
   TRIAD_RETURN_IF_ERROR(consumer.Start());
-  std::vector<DeadLetter> found;
-  const auto full = [&] { return limit > 0 && found.size() >= static_cast<std::size_t>(limit); };
+  Found found;
+  const auto full = [&] {
+    return limit > 0 && found.letters.size() >= static_cast<std::size_t>(limit);
+  };
   for (const auto& [queue, range] : *ranges) {
     for (std::int64_t next = range.begin; next < range.end && !full();) {
       const auto pulled = consumer.Pull(queue, "*", next, kPullBatch);
       if (!pulled.ok()) return pulled.status();
-      if (pulled->next_begin_offset <= next) break;
+      if (pulled->next_begin_offset <= next) {
+        found.stopped += (found.stopped.empty() ? "" : ", ") + queue.broker_name + " queue " +
+                         std::to_string(queue.queue_id) + " at " + std::to_string(next) + " of " +
+                         std::to_string(range.end);
+        break;
+      }
       next = pulled->next_begin_offset;
       for (const ReceivedMessage& message : pulled->messages) {
         if (full() || message.queue_offset >= range.end) break;
         if (range.settled.contains(message.queue_offset)) continue;
         DeadLetter letter{queue, message.queue_offset, message};
-        if (Wanted(given, *since_ms, letter)) found.push_back(std::move(letter));
+        if (Wanted(given, *since_ms, letter)) found.letters.push_back(std::move(letter));
       }
     }
   }
   return found;
+}
+
+// What a verb ends with: kRefused when there may be more than it saw.
+int End(const Found& found, const Given& given, int code = kDone) {
+  if (found.stopped.empty()) return code;
+  Note("not everything could be read (" + found.stopped + "); run it again", given);
+  return kRefused;
 }
 
 std::string Joined(const std::vector<std::string>& words) {
@@ -163,11 +183,11 @@ std::string Joined(const std::vector<std::string>& words) {
 }
 
 int List(const Given& given, Session* session) {
-  const auto letters = Find(given, session);
-  if (!letters.ok()) return Fail(letters.status());
+  const auto found = Find(given, session);
+  if (!found.ok()) return Fail(found.status());
   Table table({"#Broker Name", "#QID", "#Offset", "#Origin Topic", "#First Failure", "#Times",
                "#Keys", "#MsgId", "#Reason"});
-  for (const DeadLetter& letter : *letters) {
+  for (const DeadLetter& letter : found->letters) {
     table.Add({letter.queue.broker_name, std::to_string(letter.queue.queue_id),
                std::to_string(letter.offset), letter.origin_topic(),
                FormatTime(letter.failed_at_ms()), std::to_string(letter.message.reconsume_times),
@@ -175,18 +195,24 @@ int List(const Given& given, Session* session) {
                letter.Property("FAILURE_REASON")});
   }
   Print(table, given);
-  Note(std::to_string(letters->size()) + " dead letters are open", given);
-  return kDone;
+  Note(std::to_string(found->letters.size()) + " dead letters are open", given);
+  return End(*found, given);
+}
+
+// As it is: values may hold zeros.
+void PrintField(const std::string& name, const std::string& value) {
+  std::printf("%-20s ", (name + ":").c_str());
+  std::fwrite(value.data(), 1, value.size(), stdout);
+  std::printf("\n");
 }
 
 void PrintWhole(const DeadLetter& letter) {
-  std::printf("%-20s %s:%d:%lld\n", "Dead Letter:", letter.queue.broker_name.c_str(),
-              letter.queue.queue_id, static_cast<long long>(letter.offset));
-  std::printf("%-20s %s\n", "Message Id:", letter.message.message_id.c_str());
-  for (const auto& [name, value] : letter.message.properties) {
-    std::printf("%-20s %s\n", (name + ":").c_str(), value.c_str());
-  }
-  std::printf("%-20s %s\n\n", "Message Body:", letter.message.body.c_str());
+  PrintField("Dead Letter", letter.queue.broker_name + ":" + std::to_string(letter.queue.queue_id) +
+                                ":" + std::to_string(letter.offset));
+  PrintField("Message Id", letter.message.message_id);
+  for (const auto& [name, value] : letter.message.properties) PrintField(name, value);
+  PrintField("Message Body", letter.message.body);
+  std::printf("\n");
 }
 
 std::string WholeJson(const std::vector<DeadLetter>& letters) {
@@ -210,14 +236,14 @@ std::string WholeJson(const std::vector<DeadLetter>& letters) {
 }
 
 int View(const Given& given, Session* session) {
-  const auto letters = Find(given, session);
-  if (!letters.ok()) return Fail(letters.status());
+  const auto found = Find(given, session);
+  if (!found.ok()) return Fail(found.status());
   if (given.json()) {
-    std::printf("%s\n", WholeJson(*letters).c_str());
-    return kDone;
+    std::printf("%s\n", WholeJson(found->letters).c_str());
+  } else {
+    for (const DeadLetter& letter : found->letters) PrintWhole(letter);
   }
-  for (const DeadLetter& letter : *letters) PrintWhole(letter);
-  return kDone;
+  return End(*found, given);
 }
 
 // Keeps to so many a second.
@@ -244,13 +270,13 @@ std::string Field(const client::Admin::Answer& answer, const std::string& name) 
 int Settle(const Given& given, bool replay, Session* session) {
   const std::string to = replay ? given.Text("to") : "";
   const std::string& group = given.Text("group");
-  const auto letters = Find(given, session);
-  if (!letters.ok()) return Fail(letters.status());
+  const auto found = Find(given, session);
+  if (!found.ok()) return Fail(found.status());
   Table table({"#Broker Name", "#QID", "#Offset", "#MsgId", "#Result", "#Topic", "#New MsgId"});
   Pace pace(given.Number("rate"));
   std::map<std::string, int> outcomes;
   int failed = 0;
-  for (const DeadLetter& letter : *letters) {
+  for (const DeadLetter& letter : found->letters) {
     std::vector<std::string> row = {letter.queue.broker_name, std::to_string(letter.queue.queue_id),
                                     std::to_string(letter.offset), letter.message.message_id};
     if (given.Is("dry-run")) {
@@ -282,7 +308,7 @@ int Settle(const Given& given, bool replay, Session* session) {
   Print(table, given);
   for (const auto& [outcome, count] : outcomes) Note(std::to_string(count) + " " + outcome, given);
   if (failed > 0) Note(std::to_string(failed) + " failed and stay open; run it again", given);
-  return failed == 0 ? kDone : kRefused;
+  return End(*found, given, failed == 0 ? kDone : kRefused);
 }
 
 std::vector<Option> WithChoice(std::vector<Option> more) {
