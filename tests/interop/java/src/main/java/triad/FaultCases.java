@@ -12,12 +12,15 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
+import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyStatus;
+import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.client.producer.SendResult;
@@ -112,7 +115,7 @@ final class FaultCases {
 
   /**
    * Every peer is restarted by SIGTERM in turn, then whoever leads, under load: a client with the default settings
-   * sees no failed send and no gap, and complains of nothing in its log.
+   * sees no failed send and no gap in an orderly and in a concurrent group, and complains of nothing in its log.
    */
   static String rollingRestart() throws Exception {
     String topic = "JRolling" + Support.RUN;
@@ -128,7 +131,15 @@ final class FaultCases {
       return ConsumeOrderlyStatus.SUCCESS;
     });
     consumer.start();
-    boolean ok = Support.waitFor(60, () -> order.received.get() == keys);
+    Set<String> free = ConcurrentHashMap.newKeySet();
+    DefaultMQPushConsumer concurrent = Support.consumer("g_rolling_free" + Support.RUN, "rolling_free");
+    concurrent.subscribe(topic, "*");
+    concurrent.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
+      for (MessageExt m : messages) free.add(Support.body(m));
+      return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
+    });
+    concurrent.start();
+    boolean ok = Support.waitFor(60, () -> order.received.get() == keys && free.size() == keys);
 
     long quiet = logLength();
     AtomicBoolean stop = new AtomicBoolean();
@@ -158,14 +169,17 @@ final class FaultCases {
     Support.pause(2000);
     stop.set(true);
     load.join();
-    ok &= Support.waitFor(60, () -> order.received.get() >= sent.get());
+    ok &= Support.waitFor(60, () -> order.received.get() >= sent.get() && free.size() >= sent.get());
     List<String> complaints = complaintsBehind(quiet);
     for (String line : complaints.subList(0, Math.min(10, complaints.size()))) System.out.println("in the client's log: " + line);
     consumer.shutdown();
+    concurrent.shutdown();
     producer.shutdown();
     ok &= failed.get() == 0 && complaints.isEmpty() && order.gaps.get() == 0 && order.received.get() == sent.get();
-    return Support.result(ok, "sent=%d failed=%d received=%d repeated=%d gaps=%d client_errors=%d slowest_send_ms=%d", sent.get(),
-        failed.get(), order.received.get(), order.repeated.get(), order.gaps.get(), complaints.size(), longestMs[0]);
+    ok &= free.size() == sent.get();
+    return Support.result(ok, "sent=%d failed=%d received=%d concurrent=%d repeated=%d gaps=%d client_errors=%d slowest_send_ms=%d",
+        sent.get(), failed.get(), order.received.get(), free.size(), order.repeated.get(), order.gaps.get(), complaints.size(),
+        longestMs[0]);
   }
 
   /** The log of the client's library (5.x with its tools beside it). */
