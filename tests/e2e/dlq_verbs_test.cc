@@ -12,6 +12,11 @@ namespace {
 
 using std::chrono::seconds;
 
+// With a zero, as bodies may have them.
+std::string BodyOf(const std::string& key) {
+  return std::string("body\0of ", 8) + key;
+}
+
 class DlqVerbs : public ClusterTest {
  protected:
   void TearDown() override {
@@ -32,7 +37,7 @@ class DlqVerbs : public ClusterTest {
         "UNIQ_KEY\x01u-" + key + "\x02KEYS\x01" + key + "\x02RETRY_TOPIC\x01" + topic + "\x02";
     remoting::Command request = remoting::Command::Request(remoting::kSendMessageV2);
     header.EncodeV2(&request.ext);
-    request.body = "body of " + key;
+    request.body = BodyOf(key);
     const Result<remoting::Command> answer =
         wire_->CallSync(cluster_->brokers()[Leader()].client_address, request, seconds(5));
     ASSERT_TRUE(answer.ok()) << answer.status();
@@ -55,7 +60,7 @@ class DlqVerbs : public ClusterTest {
     if (!json.ok()) return keys;
     for (const remoting::Json& letter : json->items()) {
       keys.push_back(letter["properties"]["KEYS"].AsString());
-      EXPECT_EQ(letter["body"].AsString(), "body of " + keys.back());
+      EXPECT_EQ(letter["body"].AsString(), BodyOf(keys.back()));
       failed_at_ms_[keys.back()] = letter["properties"]["FIRST_FAILURE_TIME"].AsString();
     }
     return keys;
@@ -95,7 +100,7 @@ TEST_F(DlqVerbs, ChooseByTopicKeyTimeAndNumberAndReplayToAnotherTopic) {
   EXPECT_NE(table.find("1 dead letters are open"), std::string::npos) << table;
   EXPECT_NE(table.find("u-b1"), std::string::npos) << table;
   const std::string whole = Dlq("view", {"--key", "b1"});
-  EXPECT_NE(whole.find("body of b1"), std::string::npos) << whole;
+  EXPECT_NE(whole.find(BodyOf("b1")), std::string::npos) << whole;
   EXPECT_NE(whole.find("RETRY_TOPIC"), std::string::npos) << whole;
 
   EXPECT_NE(Dlq("drop", {"--key", "b1", "--dry-run"}).find("would be dropped"), std::string::npos);
