@@ -115,6 +115,12 @@ Result<Membership> DecodeMembership(std::string_view payload) {
       !TakeIds(learners, &payload, &membership.learners)) {
     return Status::Corruption("membership: bad or repeated member id");
   }
+  const auto is_voter = [&voters = membership.voters](const PeerId& id) {
+    return std::binary_search(voters.begin(), voters.end(), id);
+  };
+  if (std::any_of(membership.learners.begin(), membership.learners.end(), is_voter)) {
+    return Status::Corruption("membership: a member is voter and learner");
+  }
   if (version == kVersionWithoutAddresses) return membership;
   if (!TakeAddresses(membership.voters, &payload, &membership) ||
       !TakeAddresses(membership.learners, &payload, &membership)) {

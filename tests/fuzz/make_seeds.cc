@@ -11,10 +11,16 @@
 #include <string>
 #include <vector>
 
+#include "broker/state/memory_state_store.h"
 #include "broker/state/replicated_state.h"
+#include "broker/state/state_image.h"
 #include "broker/store/message.h"
 #include "common/byte_order.h"
+#include "common/crc32c.h"
 #include "dledger/log/log_store.h"
+#include "dledger/membership_codec.h"
+#include "dledger/peer/peer_codec.h"
+#include "dledger/snapshot/snapshot_file.h"
 #include "remoting/frame.h"
 #include "remoting/header_codec.h"
 #include "tests/fuzz/input.h"
@@ -168,6 +174,85 @@ void Segments() {
   }
 }
 
+// What peers say about a state, the file it becomes, and the members in its head.
+void Snapshots() {
+  using namespace dledger;
+  const std::string state = "some bytes of a state";
+  SnapshotOffer offer{.term = Term(3), .id = 9, .head = {}};
+  offer.head.applied = LogIndex(50);
+  offer.head.total_bytes = state.size();
+  offer.head.crc = Crc32c(state);
+  StoreBase& base = offer.head.base;
+  base.tail.next_index = LogIndex(41);
+  base.tail.position = base.tail.segment_base = PhysicalOffset(8192);
+  base.tail.last_term = Term(2);
+  base.membership = {.group_id = 5,
+                     .voters = {PeerId("n0"), PeerId("n1")},
+                     .learners = {PeerId("n2")},
+                     .addresses = {{PeerId("n1"), "10.0.0.2:40911"}}};
+  const auto frame = [](SnapshotMessage message) {
+    return EncodeFrameHead({.wall_ms = 1, .group_id = 5, .body = std::move(message)});
+  };
+  std::string told = frame(offer);
+  for (std::size_t at = 0; at < state.size(); at += 8) {
+    std::string data = state.substr(at, 8);
+    const std::uint32_t crc = Crc32c(data);
+    told += frame(SnapshotChunk{.id = 9, .offset = at, .crc = crc, .data = std::move(data)});
+  }
+  Write("fuzz_snapshot", "frames", '\0' + told);
+  Write("fuzz_snapshot", "answer",
+        '\0' + frame(SnapshotAnswer{.id = 9, .kind = SnapshotAnswer::Kind::kInstalled}));
+  sim::Random dice(3);
+  std::string talk(200, '\0');
+  for (char& c : talk) c = static_cast<char>(dice.Next());
+  Write("fuzz_snapshot", "talk", '\1' + talk);
+  sim::SimFileSystem fs(1);
+  auto file = SnapshotFile::Create(fs, "/log/snapshot", "in");
+  CHECK(file.ok() && (*file)->Append(state).ok() && (*file)->Seal(offer.head).ok());
+  const std::string bytes = fs.Bytes("/log/snapshot/in");
+  Write("fuzz_snapshot", "file", '\2' + bytes.substr(0, 512) + bytes.substr(kSnapshotHeadBytes));
+  Write("fuzz_snapshot", "membership", '\3' + EncodeMembership(base.membership));
+  Write("fuzz_snapshot", "begin", '\3' + EncodeBegin({.base = base, .fresh = true}));
+}
+
+// A state with one of each kind of record.
+void StateImages() {
+  using namespace broker;
+  sim::SimFileSystem fs(1);
+  ReplicatedState state(OpenMemoryStateStore(fs, "/state").value());
+  CHECK(state.Load().ok());
+  const GroupQueue key{GroupName("g"), {Topic("T"), QueueId(0)}};
+  StateCommand command;
+  command.put_topics.emplace_back().name = Topic("T");
+  command.put_topics.emplace_back().name = Topic("%DLQ%g");
+  command.put_groups.emplace_back().name = GroupName("g");
+  command.offsets.push_back({.key = key, .offset = QueueOffset(9)});
+  command.locks.push_back({.key = key, .client = ClientId("c"), .token = 3});
+  command.delays.emplace_back(2, QueueOffset(7));
+  command.send_backs.emplace_back(GroupName("g"), PhysicalOffset(99));
+  command.set_delay_levels = "1s 5s";
+  command.dlq_marks.push_back({.group = GroupName("g"),
+                               .queue_id = QueueId(0),
+                               .offset = QueueOffset(4),
+                               .min_offset = {}});
+  command.put_settings["maxMessageSize"] = "1000";
+  const ApplyContext context{.index = LogIndex(1),
+                             .term = Term(1),
+                             .position = PhysicalOffset(0),
+                             .end_position = PhysicalOffset(100),
+                             .store_time_ms = 5};
+  state.Apply(command, context);
+  state.NoteMessage(key.queue, QueueOffset(1));
+  state.FinishEntry(context);
+  CHECK(state.Flush({}).ok());
+  const auto records = state.NewImage();
+  CHECK(records.ok());
+  std::string piece;
+  CHECK(NextImagePiece(records.value().get(), &piece).value());
+  Write("fuzz_state_image", "each-kind", '\x20' + piece);
+  Write("fuzz_state_image", "empty", std::string(1, '\0'));
+}
+
 // Bytes at random are as good a start as any: they are read as small numbers.
 void RaftInputs() {
   sim::Random dice(1);
@@ -193,5 +278,7 @@ int main(int argc, char** argv) {
   Messages();
   Segments();
   RaftInputs();
+  Snapshots();
+  StateImages();
   return 0;
 }

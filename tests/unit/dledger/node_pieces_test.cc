@@ -404,6 +404,9 @@ TEST(MembershipCodec, RefusesEveryCutAndRepeatedMembers) {
   const std::string twice =
       EncodeMembership(Membership{.group_id = 1, .voters = {kA, kA}, .learners = {}});
   EXPECT_FALSE(DecodeMembership(twice).ok());
+  const std::string both =
+      EncodeMembership(Membership{.group_id = 1, .voters = {kA, kB}, .learners = {kB}});
+  EXPECT_FALSE(DecodeMembership(both).ok()) << "found by fuzz_snapshot";
 }
 
 TEST(PeersText, IsTheSameForEveryOrder) {
