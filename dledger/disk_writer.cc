@@ -45,7 +45,7 @@ Status DiskWriter::WriteCollected() {
 
 Status DiskWriter::Sync() {
   if (!is_dirty_) return {};
-  const Status synced = log_.Sync();
+  const Status synced = TRIAD_MUTANT(37) ? Status::Ok() : log_.Sync();
   if (!synced.ok() && !TRIAD_MUTANT(15)) return synced;
   is_dirty_ = false;
   return {};

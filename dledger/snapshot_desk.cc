@@ -5,8 +5,6 @@
 #include <future>
 #include <utility>
 
-#include "common/mutant.h"
-
 namespace triad::dledger {
 namespace {
 
@@ -213,7 +211,6 @@ Status SnapshotDesk::InstallPending(const std::function<void(LogIndex applied)>&
     head = *std::exchange(pending_, std::nullopt);
   }
   TRIAD_RETURN_IF_ERROR(PublishSnapshot(fs_, log_dir_));
-  if (TRIAD_MUTANT(36)) TRIAD_RETURN_IF_ERROR(RemoveReadySnapshot(fs_, log_dir_));
   // From here on a start finishes what is left to do. All of it in one task of the apply thread,
   // while this one waits: apply never sees the new log beside its old state.
   std::promise<Status> installed;

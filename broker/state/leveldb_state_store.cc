@@ -2,19 +2,18 @@
 
 #include <leveldb/cache.h>
 #include <leveldb/db.h>
+#include <leveldb/env.h>
 #include <leveldb/write_batch.h>
 
-#include "common/file_system.h"
+#include <utility>
+
+#include "common/mutant.h"
 
 namespace triad::broker {
 namespace {
 
 constexpr std::size_t kCacheBytes = 1u << 20;  // records are only read at the start
-// Small: at most kFlushRecordsKept batches then stand in LevelDB's own log, so every one it could
-// skip at recovery is missed (replicated_state.cc).
-constexpr std::size_t kWriteBufferBytes = 1u << 20;
 constexpr int kOpenFilesMax = 64;
-constexpr std::uint64_t kRoomBytes = 8u << 20;  // for a batch and the compaction it may start
 
 Status FromLevelDb(const leveldb::Status& status, const std::string& dir) {
   if (status.ok()) return Status::Ok();
@@ -26,6 +25,37 @@ Status FromLevelDb(const leveldb::Status& status, const std::string& dir) {
   }
   return Status::IoError(text);
 }
+
+// LevelDB syncs its directory before it syncs its manifest, and at no other time: not before it
+// acknowledges writes to a new log, nor before the manifest's bytes that name a new table may reach
+// the disk, nor before it removes the manifest that the old CURRENT names. Here a name is durable
+// before anything rests on it (rule J).
+class DurableNames final : public leveldb::EnvWrapper {
+ public:
+  DurableNames(FileSystem* fs, leveldb::Env* env) : EnvWrapper(env), fs_(*fs) {}
+
+  leveldb::Status NewWritableFile(const std::string& name, leveldb::WritableFile** file) override {
+    leveldb::Status status = target()->NewWritableFile(name, file);
+    if (!status.ok()) return status;
+    status = SyncDirOf(name);
+    if (!status.ok()) delete std::exchange(*file, nullptr);
+    return status;
+  }
+  leveldb::Status RenameFile(const std::string& from, const std::string& to) override {
+    const leveldb::Status status = target()->RenameFile(from, to);
+    return status.ok() ? SyncDirOf(to) : status;
+  }
+
+ private:
+  leveldb::Status SyncDirOf(const std::string& name) {
+    if (TRIAD_MUTANT(34)) return leveldb::Status::OK();
+    const Status synced = fs_.SyncDir(name.substr(0, name.rfind('/')));
+    return synced.ok() ? leveldb::Status::OK()
+                       : leveldb::Status::IOError(std::string(synced.message()));
+  }
+
+  FileSystem& fs_;
+};
 
 // An iterator of LevelDB sees the moment of its making.
 class LevelDbRecords final : public StateRecords {
@@ -53,12 +83,26 @@ class LevelDbRecords final : public StateRecords {
 
 class LevelDbStateStore final : public StateStore {
  public:
-  LevelDbStateStore(std::string dir, std::uint64_t room_bytes,
-                    std::unique_ptr<leveldb::Cache> cache, std::unique_ptr<leveldb::DB> db)
+  LevelDbStateStore(std::string dir, const LevelDbGround& ground)
       : dir_(std::move(dir)),
-        room_bytes_(room_bytes),
-        cache_(std::move(cache)),
-        db_(std::move(db)) {}
+        fs_(*ground.fs),
+        room_bytes_(ground.room_bytes),
+        env_(ground.fs, ground.env != nullptr ? ground.env : leveldb::Env::Default()),
+        cache_(leveldb::NewLRUCache(kCacheBytes)) {}
+
+  Status Open(std::size_t write_buffer_bytes) {
+    TRIAD_RETURN_IF_ERROR(fs_.CreateDirs(dir_));
+    leveldb::Options options;
+    options.create_if_missing = true;
+    options.env = &env_;
+    options.write_buffer_size = write_buffer_bytes;
+    options.max_open_files = kOpenFilesMax;
+    options.block_cache = cache_.get();
+    leveldb::DB* db = nullptr;
+    const Status opened = FromLevelDb(leveldb::DB::Open(options, dir_, &db), dir_);
+    db_.reset(db);
+    return opened;
+  }
 
   Status ForEach(
       const std::function<void(std::string_view key, std::string_view value)>& visit) override {
@@ -73,7 +117,7 @@ class LevelDbStateStore final : public StateStore {
 
   // Refuses before LevelDB meets a full disk: it would leave half a record in its log.
   Status Write(const StateBatch& batch) override {
-    const Result<Space> space = PosixFileSystem().GetSpace(dir_);
+    const Result<Space> space = fs_.GetSpace(dir_);
     if (space.ok() && space->available_bytes < room_bytes_) {
       return Status::NoSpace(dir_ + ": " + std::to_string(space->available_bytes) +
                              " bytes free, " + std::to_string(room_bytes_) + " are needed");
@@ -96,30 +140,24 @@ class LevelDbStateStore final : public StateStore {
   }
 
   const std::string dir_;
+  FileSystem& fs_;
   const std::uint64_t room_bytes_;
-  const std::unique_ptr<leveldb::Cache> cache_;  // outlives db_
-  const std::unique_ptr<leveldb::DB> db_;
+  DurableNames env_;  // outlives db_, as the cache does
+  const std::unique_ptr<leveldb::Cache> cache_;
+  std::unique_ptr<leveldb::DB> db_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<StateStore>> OpenLevelDbStateStore(const std::string& dir) {
-  return OpenLevelDbWithRoom(dir, kRoomBytes);
+  return OpenLevelDb({}, dir);
 }
 
-Result<std::unique_ptr<StateStore>> OpenLevelDbWithRoom(const std::string& dir,
-                                                        std::uint64_t room_bytes) {
-  TRIAD_RETURN_IF_ERROR(PosixFileSystem().CreateDirs(dir));
-  std::unique_ptr<leveldb::Cache> cache(leveldb::NewLRUCache(kCacheBytes));
-  leveldb::Options options;
-  options.create_if_missing = true;
-  options.write_buffer_size = kWriteBufferBytes;
-  options.max_open_files = kOpenFilesMax;
-  options.block_cache = cache.get();
-  leveldb::DB* db = nullptr;
-  TRIAD_RETURN_IF_ERROR(FromLevelDb(leveldb::DB::Open(options, dir, &db), dir));
-  return std::unique_ptr<StateStore>(std::make_unique<LevelDbStateStore>(
-      dir, room_bytes, std::move(cache), std::unique_ptr<leveldb::DB>(db)));
+Result<std::unique_ptr<StateStore>> OpenLevelDb(const LevelDbGround& ground,
+                                                const std::string& dir) {
+  auto store = std::make_unique<LevelDbStateStore>(dir, ground);
+  TRIAD_RETURN_IF_ERROR(store->Open(ground.write_buffer_bytes));
+  return std::unique_ptr<StateStore>(std::move(store));
 }
 
 }  // namespace triad::broker

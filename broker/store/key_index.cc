@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "common/broken_ground.h"
+#include "common/mutant.h"
 
 namespace triad::broker {
 namespace {
@@ -111,7 +112,7 @@ class FileKeyIndex final : public KeyIndex {
   PhysicalOffset end_;        // of last_
   LogIndex run_before_;       // the run in memory holds (run_before_, last_]
   PhysicalOffset run_begin_;  // and covers [run_begin_, end_)
-  PhysicalOffset base_;       // of the segment it belongs to
+  PhysicalOffset base_{-1};   // of the segment it belongs to; -1: none yet
   std::int64_t entry_time_ms_ = 0;
   std::int64_t first_time_ms_ = 0;  // of the records in memory
   std::int64_t last_time_ms_ = -1;
@@ -143,6 +144,11 @@ Status FileKeyIndex::Recover(PhysicalOffset log_begin) {
     TRIAD_RETURN_IF_ERROR(RecoverFile(PathOf(base), base, synced));
     const auto found = segments_.find(base);
     if (found == segments_.end()) continue;
+    if (found->second->runs.back().end <= log_begin) {  // a crash kept what retention removed
+      TRIAD_RETURN_IF_ERROR(fs_.Remove(PathOf(base)));
+      segments_.erase(found);
+      continue;
+    }
     for (const KeyRun& run : found->second->runs) {
       if (first && run.begin > log_begin) {
         return Status::Corruption("the key index begins behind the log");
@@ -324,6 +330,7 @@ KeyIndex::PendingSync FileKeyIndex::PrepareSync() {
   PendingSync pending;
   pending.synced = sequence_;
   pending.sync = [&fs = fs_, dir = dir_, paths = std::exchange(unsynced_, {})] {
+    if (TRIAD_MUTANT(35)) return Status::Ok();
     for (const std::string& path : paths) {
       const Result<std::unique_ptr<File>> file = fs.Open(path, {});
       if (file.status().code() == StatusCode::kNotFound) continue;  // dropped meanwhile

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/crc32c.h"
+#include "common/mutant.h"
 #include "dledger/log/record_codec.h"
 
 namespace triad::dledger {
@@ -148,6 +149,7 @@ std::unique_ptr<StatePieces> PiecesOf(std::unique_ptr<SnapshotFile> file) {
 Status PublishSnapshot(FileSystem& fs, const std::string& log_dir) {
   const std::string dir = SnapshotDir(log_dir);
   TRIAD_RETURN_IF_ERROR(fs.Rename(dir + "/" + kIn, dir + "/" + kReady));
+  if (TRIAD_MUTANT(36)) return Status::Ok();
   TRIAD_RETURN_IF_ERROR(fs.SyncDir(log_dir));  // the directory itself may be new
   return fs.SyncDir(dir);
 }

@@ -17,6 +17,7 @@ class CrashWorkload {
  public:
   virtual ~CrashWorkload() = default;
   virtual const std::string& name() const = 0;
+  virtual FileDisk begin() const { return {}; }  // the disk on which the trace begins
   virtual std::vector<DiskOp> trace() const = 0;
   // Opens what `fs` holds, as a start does. Returns what is wrong with it by the promise `mark`;
   // empty: nothing. `found`: what is there, so that two recoveries can be compared.

@@ -10,6 +10,7 @@
 #include "broker/state/memory_state_store.h"
 #include "broker/state/replicated_state.h"
 #include "broker/store/consume_queue_store.h"
+#include "tests/sim/level_env.h"
 
 namespace triad::sim {
 namespace {
@@ -18,37 +19,49 @@ using broker::ConsumeQueueStore;
 using broker::QueueUnit;
 using broker::ReplicatedState;
 
+struct StateLife {
+  std::string name;
+  Result<std::unique_ptr<broker::StateStore>> (*open)(FileSystem& fs, const std::string& dir);
+  int entries = 0;
+  int flush_every = 1;
+  std::size_t padding = 0;      // of a topic's name, one to an entry
+  std::size_t noise_bytes = 0;  // rewritten by each flush
+  int open_every = 0;           // entries between two starts; 0: one life
+};
+
 // A life of the replicated state: every entry commits the offset that is its index; flushes now and
 // then. Promise: what was flushed is there, whole, and nothing that was never applied.
 class StateWorkload final : public CrashWorkload {
  public:
-  StateWorkload(std::string name, int entries, int flush_every, std::size_t padding,
-                std::uint64_t seed)
-      : name_(std::move(name)), padding_(padding), fs_(seed) {
+  StateWorkload(StateLife life, std::uint64_t seed) : life_(std::move(life)), fs_(seed) {
     fs_.Record(true);
     Mark(0, 0);
-    auto store = broker::OpenMemoryStateStore(fs_, "/state");
-    CHECK(store.ok()) << store.status();
-    ReplicatedState state(std::move(store).value());
-    CHECK(state.Load().ok());
+    auto state = Open();
     std::uint64_t flushed = 0;
-    for (int i = 1; i <= entries; ++i) {
+    for (int i = 1; i <= life_.entries; ++i) {
       const auto index = static_cast<std::uint64_t>(i);
-      Apply(&state, index);
-      if (i % flush_every != 0) continue;
+      Apply(state.get(), index);
+      if (i % life_.flush_every != 0) continue;
       Mark(flushed, index);
-      CHECK(state.Flush({{"extra", std::to_string(i)}}).ok());
+      CHECK(
+          state
+              ->Flush({{"extra", std::to_string(i)},
+                       {"noise", std::string(life_.noise_bytes, static_cast<char>('a' + i % 26))}})
+              .ok());
       flushed = index;
       Mark(flushed, index);
+      if (life_.open_every == 0 || i % life_.open_every != 0) continue;
+      state.reset();
+      state = Open();
     }
   }
 
-  const std::string& name() const override { return name_; }
+  const std::string& name() const override { return life_.name; }
   std::vector<DiskOp> trace() const override { return fs_.trace(); }
 
   std::string Recover(SimFileSystem& fs, std::uint64_t mark, std::string* found) const override {
     const auto [flushed, tried] = promises_.at(static_cast<std::size_t>(mark));
-    auto store = broker::OpenMemoryStateStore(fs, "/state");
+    auto store = life_.open(fs, "/state");
     if (!store.ok()) return "does not open: " + store.status().ToString();
     ReplicatedState state(std::move(store).value());
     const Status loaded = state.Load();
@@ -66,6 +79,14 @@ class StateWorkload final : public CrashWorkload {
   }
 
  private:
+  std::unique_ptr<ReplicatedState> Open() {
+    auto store = life_.open(fs_, "/state");
+    CHECK(store.ok()) << store.status();
+    auto state = std::make_unique<ReplicatedState>(std::move(store).value());
+    CHECK(state->Load().ok());
+    return state;
+  }
+
   static broker::GroupQueue KeyOf() { return {GroupName("g"), {Topic("T"), QueueId(0)}}; }
 
   void Apply(ReplicatedState* state, std::uint64_t index) const {
@@ -78,7 +99,7 @@ class StateWorkload final : public CrashWorkload {
     broker::StateCommand command;
     command.put_topics.emplace_back().name = Topic("T");  // or it would keep no offset
     command.put_topics.emplace_back().name =
-        Topic("T" + std::to_string(index) + std::string(padding_, 'x'));
+        Topic("T" + std::to_string(index) + std::string(life_.padding, 'x'));
     command.offsets.push_back(
         {.key = KeyOf(), .offset = QueueOffset(static_cast<std::int64_t>(index))});
     state->Apply(command, context);
@@ -90,8 +111,7 @@ class StateWorkload final : public CrashWorkload {
     promises_.emplace_back(flushed, tried);
   }
 
-  const std::string name_;
-  const std::size_t padding_;
+  const StateLife life_;
   SimFileSystem fs_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> promises_;
 };
@@ -176,8 +196,31 @@ class QueueWorkload final : public CrashWorkload {
 
 std::vector<std::unique_ptr<CrashWorkload>> StoreWorkloads(std::uint64_t seed) {
   std::vector<std::unique_ptr<CrashWorkload>> all;
-  all.push_back(std::make_unique<StateWorkload>("state, small flushes", 24, 1, 0, seed));
-  all.push_back(std::make_unique<StateWorkload>("state, large flushes", 40, 5, 90, seed + 1));
+  const auto add_state = [&](const StateLife& life, std::uint64_t more) {
+    all.push_back(std::make_unique<StateWorkload>(life, seed + more));
+  };
+  add_state({.name = "state, small flushes", .open = &broker::OpenMemoryStateStore, .entries = 24},
+            0);
+  add_state({.name = "state, large flushes",
+             .open = &broker::OpenMemoryStateStore,
+             .entries = 40,
+             .flush_every = 5,
+             .padding = 90},
+            1);
+  add_state({.name = "LevelDB, small flushes",
+             .open = &OpenLevelDbOn,
+             .entries = 24,
+             .noise_bytes = 100,
+             .open_every = 5},
+            4);
+  // Memory is written out to a table every four flushes, and tables are merged.
+  add_state({.name = "LevelDB, compactions",
+             .open = &OpenLevelDbOn,
+             .entries = 48,
+             .flush_every = 2,
+             .padding = 20,
+             .noise_bytes = 16'000},
+            5);
   all.push_back(std::make_unique<QueueWorkload>("consume queues", 120, 7, 20, seed + 2));
   all.push_back(
       std::make_unique<QueueWorkload>("consume queues, rarely synced", 200, 3, 90, seed + 3));
