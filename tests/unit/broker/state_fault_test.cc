@@ -178,7 +178,8 @@ TEST_F(LevelDbFault, AFullDiskIsCalledSo) {
 
 TEST_F(LevelDbFault, AWriteThatTheDiskHasNoRoomForIsRefusedBeforeLevelDbSeesIt) {
   {
-    const auto state = OpenState([this] { return OpenLevelDb({.room_bytes = ~std::uint64_t{0}}, path()); });
+    const auto state =
+        OpenState([this] { return OpenLevelDb({.room_bytes = ~std::uint64_t{0}}, path()); });
     ASSERT_TRUE(state.ok()) << state.status();
     ApplyTopic(state->get(), 1);
     EXPECT_EQ((*state)->Flush({}).code(), StatusCode::kNoSpace);
