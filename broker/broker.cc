@@ -106,7 +106,7 @@ Status Broker::Parts::OpenStore() {
   o.root_dir = config.store_root;
   o.delay_levels = config.delay_levels;
   o.appender.store_host = store_host;
-  o.appender.max_waiting = static_cast<std::size_t>(config.send_queue_capacity);
+  o.appender.max_waiting = static_cast<std::size_t>(config.send_queue_capacity.get());
   o.node.group = config.dledger_group;
   o.node.self = config.self;
   o.node.preferred_leader = PeerId(config.preferred_leader_id);
@@ -132,7 +132,9 @@ Status Broker::Parts::OpenStore() {
     delays->OnArrival(queue);
   };
   listener.on_put = [this](const Topic& topic, std::int64_t messages, std::int64_t bytes) {
-    if (wired) context->stats->NotePut(topic, messages, bytes, leads);
+    if (!wired) return;
+    context->stats->NotePut(topic, messages, bytes, leads);
+    if (leads) counters.NoteStored(messages, bytes);
   };
   listener.on_topics_changed = [this] {
     if (wired) registration->OnTopicsChanged();
@@ -167,6 +169,9 @@ void Broker::Parts::MakeServices() {
   effects.on_name_servers = [this](const std::string& list) { registration->SetNameServers(list); };
   effects.on_retention = [this](const BrokerConfig& changed) {
     store->node().SetRetention(RetentionOf(changed));
+  };
+  effects.on_send_queue = [this](std::int32_t capacity) {
+    store->appender().SetWaitingMax(static_cast<std::size_t>(capacity));
   };
   dynamic_config = std::make_unique<DynamicConfig>(&config, fs, std::move(effects));
   dynamic_config->StartWith(store->state().settings());

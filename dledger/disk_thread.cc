@@ -19,6 +19,14 @@ void DieUnless(const Status& status) {
                     "damaged.");
 }
 
+std::uint64_t AppendedBytes(const std::vector<StorageOp>& ops) {
+  std::uint64_t bytes = 0;
+  for (const StorageOp& op : ops) {
+    for (const EntryRef& entry : op.append) bytes += entry->size();
+  }
+  return bytes;
+}
+
 }  // namespace
 
 DiskThread::DiskThread(LogStore& log, bool sync_flush, Events events)
@@ -40,6 +48,7 @@ void DiskThread::Start() {
 
 void DiskThread::Push(std::vector<StorageOp>* ops) {
   if (ops->empty()) return;
+  unsynced_bytes_ += AppendedBytes(*ops);
   {
     std::lock_guard hold(mutex_);
     if (queue_.empty()) {
@@ -102,8 +111,11 @@ bool DiskThread::Take(std::vector<StorageOp>* batch, std::vector<Replacement>* r
 
 void DiskThread::Execute(const std::vector<StorageOp>& batch) {
   DieUnless(writer_.Write(batch));
+  dirty_bytes_ += AppendedBytes(batch);
   const auto now = std::chrono::steady_clock::now();
   if (sync_flush_ || now - synced_at_ >= kAsyncSyncInterval) SyncNow();
+  // Also what a cut or a reset took with it.
+  if (!writer_.is_dirty()) unsynced_bytes_ -= std::exchange(dirty_bytes_, 0);
   if (batch.empty()) return;
   events_.on_done(batch.back().token);
   events_.on_written();

@@ -8,8 +8,10 @@
 
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -47,6 +49,8 @@ class DiskThread {
   bool PushReplacement(Replacement replacement);
   // Does what is queued, syncs, joins. Idempotent.
   void Stop();
+  // Any thread: bytes of entries that were pushed and are not durable yet.
+  std::uint64_t unsynced_bytes() const { return unsynced_bytes_; }
   // Any thread: how long a sync of the log took lately.
   LatencySummary sync_latency() { return sync_latency_.Read(std::chrono::steady_clock::now()); }
 
@@ -65,8 +69,10 @@ class DiskThread {
   // The disk thread's own.
   DiskWriter writer_;
   std::chrono::steady_clock::time_point synced_at_{};
+  std::uint64_t dirty_bytes_ = 0;  // of unsynced_bytes_, written
   LatencyWindow sync_latency_;
 
+  std::atomic<std::uint64_t> unsynced_bytes_{0};
   std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<StorageOp> queue_;

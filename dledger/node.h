@@ -139,10 +139,11 @@ struct NodeStatus {
     LogIndex match;
     bool recovering = false;
   };
-  std::vector<Peer> peers;       // without self
-  std::string not_ready_reason;  // empty when serving
-  LatencySummary sync;           // fdatasync of the log, lately
-  LatencySummary loop_delay;     // how late the log thread's ticks come, lately
+  std::vector<Peer> peers;           // without self
+  std::string not_ready_reason;      // empty when serving
+  std::uint64_t unsynced_bytes = 0;  // of entries, on their way to this peer's disk
+  LatencySummary sync;               // fdatasync of the log, lately
+  LatencySummary loop_delay;         // how late the log thread's ticks come, lately
 };
 
 // A received snapshot whose installation a crash stopped. The application installs it before

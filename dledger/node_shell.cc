@@ -371,6 +371,7 @@ NodeStatus NodeShell::status() const {
   status.first_index = log_->base().tail.next_index;
   status.begin_position = log_->begin_position();
   status.end_position = log_->end_position();
+  status.unsynced_bytes = disk_.unsynced_bytes();
   status.sync = disk_.sync_latency();
   status.loop_delay = loop_delay_.Read(clock_.MonoNow());
   return status;

@@ -90,7 +90,14 @@ class CommandLine {
     if (family != nullptr) return family;
     family = app_.add_subcommand(name, "see mqadmin help " + name);
     family->require_subcommand(1);
-    if (!words.empty() && words[0] == name) AddNameServer(family);
+    if (words.empty() || words[0] != name) return family;
+    AddNameServer(family);
+    std::string examples = "Examples:";
+    for (const Verb& verb : verbs_) {
+      if (!std::string_view(verb.name).starts_with(name + " ")) continue;
+      examples += "\n  mqadmin " + std::string(verb.name) + " -n 127.0.0.1:9876 " + verb.example;
+    }
+    family->footer(examples);
     return family;
   }
 

@@ -1,61 +1,130 @@
 // consumerProgress, resetOffsetByTime, skipAccumulatedMessage, cloneGroupOffset,
 // brokerConsumeStats: how far groups are, and moving them.
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "bin/admin/ask.h"
+#include "bin/admin/number_text.h"
 #include "bin/admin/time_text.h"
 #include "bin/admin/verbs.h"
 #include "remoting/bodies.h"
 #include "remoting/codes.h"
+#include "remoting/version_text.h"
 
 namespace triad::admin {
 namespace {
 
 using client::MessageQueue;
 
+// GET_CONSUME_STATS at every leader that has the group's retry topic (or the one that is asked
+// for).
+struct Progress {
+  std::map<remoting::MessageQueue, remoting::ConsumeStats::Item> queues;
+  double tps = 0;
+  std::int64_t diff = 0;       // not consumed
+  std::int64_t in_flight = 0;  // of them, handed out
+};
+
+Result<Progress> ProgressOf(const std::string& group, const std::string& topic, Session* session) {
+  const auto leaders = LeadersOf(topic.empty() ? RetryTopic(group) : topic, session);
+  if (!leaders.ok()) return leaders.status();
+  Progress progress;
+  for (const Leader& leader : *leaders) {
+    const auto answer = AskOk(leader.address, remoting::kGetConsumeStats,
+                              {{"consumerGroup", group}, {"topic", topic}}, "", session);
+    if (!answer.ok()) return answer.status();
+    const auto stats = remoting::ConsumeStats::Decode(answer->body);
+    if (!stats.ok()) return stats.status();
+    progress.tps += stats->consume_tps;
+    for (const auto& [queue, at] : stats->offset_table) {
+      progress.queues[queue] = at;
+      progress.diff += at.broker_offset - at.consumer_offset;
+      progress.in_flight += at.pull_offset - at.consumer_offset;
+    }
+  }
+  return progress;
+}
+
 int OneGroup(const Given& given, Session* session) {
   const std::string& group = given.Text("groupName");
-  const auto progress = session->admin().ConsumerProgress(group, given.Text("topicName"));
+  const auto progress = ProgressOf(group, given.Text("topicName"), session);
   if (!progress.ok()) return Fail(progress.status());
   Table table({"#Topic", "#Broker Name", "#QID", "#Broker Offset", "#Consumer Offset", "#Diff",
-               "#LastTime"});
-  std::int64_t total = 0;
-  for (const auto& [queue, at] : *progress) {
-    const std::int64_t diff = at.broker_offset - at.consumer_offset;
-    total += diff;
+               "#Inflight", "#LastTime"});
+  for (const auto& [queue, at] : progress->queues) {
     table.Add({queue.topic, queue.broker_name, std::to_string(queue.queue_id),
                std::to_string(at.broker_offset), std::to_string(at.consumer_offset),
-               std::to_string(diff), FormatTime(at.last_time_ms)});
+               std::to_string(at.broker_offset - at.consumer_offset),
+               std::to_string(at.pull_offset - at.consumer_offset),
+               FormatTime(at.last_timestamp_ms)});
   }
   Print(table, given);
-  Note("\nConsume Diff Total: " + std::to_string(total), given);
+  Note("\nConsume TPS: " + Decimal(progress->tps), given);
+  Note("Consume Diff Total: " + std::to_string(progress->diff), given);
+  Note("Consume Inflight Total: " + std::to_string(progress->in_flight), given);
   if (table.rows() == 0) return Fail(Status::NotFound("group " + group + " has no stored offset"));
   return kDone;
 }
 
+// Columns #Count to #Model of a group: its members, as one leader knows them.
+Result<std::vector<std::string>> MembersOf(const std::string& group, Session* session) {
+  const auto leaders = LeadersOf(RetryTopic(group), session);
+  if (!leaders.ok()) return leaders.status();
+  const auto answer =
+      session->admin().Ask(leaders->front().address, remoting::kGetConsumerConnectionList,
+                           {{"consumerGroup", group}}, "");
+  if (!answer.ok()) return answer.status();
+  if (answer->code == remoting::kConsumerNotOnline) {
+    return std::vector<std::string>{"0", "OFFLINE", "", ""};
+  }
+  if (answer->code != remoting::kSuccess) return Status::Internal(answer->remark);
+  const auto body = remoting::ConsumerConnection::Decode(answer->body);
+  if (!body.ok()) return body.status();
+  std::int32_t oldest = std::numeric_limits<std::int32_t>::max();
+  for (const remoting::ConnectionInfo& one : body->connections) {
+    oldest = std::min(oldest, one.version);
+  }
+  const bool pulls = body->consume_type == remoting::ConsumeType::kActively;
+  const bool broadcast = body->message_model == remoting::MessageModel::kBroadcasting;
+  return std::vector<std::string>{std::to_string(body->connections.size()),
+                                  remoting::VersionName(oldest), pulls ? "PULL" : "PUSH",
+                                  pulls       ? ""
+                                  : broadcast ? "BROADCASTING"
+                                              : "CLUSTERING"};
+}
+
+// A group that could not be asked about has its row, and the exit code says so.
 int AllGroups(const Given& given, Session* session) {
   const auto topics = session->admin().TopicList();
   if (!topics.ok()) return Fail(topics.status());
-  Table table({"#Group", "#Count", "#Diff Total"});
+  Table table({"#Group", "#Count", "#Version", "#Type", "#Model", "#TPS", "#Diff Total"});
   const std::string prefix = RetryTopic("");
+  std::vector<Status> failures;
   for (const std::string& topic : *topics) {
     if (!topic.starts_with(prefix)) continue;
     const std::string group = topic.substr(prefix.size());
-    const auto members = session->admin().ConsumerConnections(group);
-    const auto progress = session->admin().ConsumerProgress(group, "");
-    std::int64_t total = 0;
-    if (progress.ok()) {
-      for (const auto& [queue, at] : *progress) total += at.broker_offset - at.consumer_offset;
-    }
-    table.Add({group, std::to_string(members.ok() ? members->size() : 0),
-               progress.ok() ? std::to_string(total) : "N/A"});
+    const auto members = MembersOf(group, session);
+    const auto progress = ProgressOf(group, "", session);
+    std::vector<std::string> row = {group};
+    const std::vector<std::string> unknown = {"N/A", "N/A", "N/A", "N/A"};
+    const auto& columns = members.ok() ? *members : unknown;
+    row.insert(row.end(), columns.begin(), columns.end());
+    row.push_back(progress.ok() ? std::to_string(static_cast<std::int64_t>(progress->tps)) : "N/A");
+    row.push_back(progress.ok() ? std::to_string(progress->diff) : "N/A");
+    table.Add(std::move(row));
+    const Status failed = members.ok() ? progress.status() : members.status();
+    if (!failed.ok())
+      failures.emplace_back(failed.code(), group + ": " + std::string(failed.message()));
   }
   Print(table, given);
-  return kDone;
+  int code = kDone;
+  for (const Status& failure : failures) code = std::max(code, Fail(failure));
+  return code;
 }
 
 int ConsumerProgress(const Given& given, Session* session) {

@@ -100,7 +100,7 @@ struct BrokerConfig {
   std::string delay_levels = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h";
 
   // Threads, queues, connections
-  std::int32_t send_queue_capacity = 10000;
+  Live<std::int32_t> send_queue_capacity = 10000;
   std::int32_t send_threads = 4;        // checked only
   std::int32_t connection_threads = 0;  // 0: as many as processors, at most 4
   std::int32_t max_connections = 20000;

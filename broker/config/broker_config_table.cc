@@ -248,7 +248,8 @@ void AddTopics(Table* t) {
 void AddThreads(Table* t) {
   t->Section("Threads, queues, connections");
   t->Int("sendThreadPoolQueueCapacity", &BrokerConfig::send_queue_capacity,
-         {.help = "sends that may wait for the log; beyond it: SYSTEM_BUSY",
+         {.help = "flow control: sends that may wait for the log; beyond it: SYSTEM_BUSY. Of this "
+                  "peer alone, and may be changed while it runs",
           .min = 1,
           .max = 10000000});
   t->Int("sendMessageThreadPoolNums", &BrokerConfig::send_threads,

@@ -16,6 +16,7 @@
 #include "broker/service/lock_service.h"
 #include "broker/service/offset_service.h"
 #include "broker/service/pending_resets.h"
+#include "broker/service/pulled_offsets.h"
 #include "broker/service/registration.h"
 #include "broker/service/timer_queue.h"
 #include "broker/store/message_store.h"
@@ -44,8 +45,10 @@ struct BrokerContext {
   // Where records say they are: leaderIP, else brokerIP1 as an address.
   HostPort store_host{};
   HostPort own_host{};  // brokerIP1 as an address: no other peer has it
-  std::shared_ptr<BrokerStats> stats = std::make_shared<BrokerStats>(config.cluster_name);
+  std::shared_ptr<BrokerStats> stats =
+      std::make_shared<BrokerStats>(config.cluster_name, clock.MonoNow());
   std::shared_ptr<PendingResets> resets = std::make_shared<PendingResets>();
+  std::shared_ptr<PulledOffsets> pulled = std::make_shared<PulledOffsets>();
   PeerMembers* peer_members = nullptr;  // null: there are no other peers
   std::int64_t memory_bytes = 0;        // of the machine; 0: unknown, every message counts as in it
 };

@@ -84,7 +84,11 @@ void GroupProcessor::Put(const RequestPtr& request, const Reply& reply,
 
 void GroupProcessor::Submit(const RequestPtr& request, const Reply& reply, Proposal proposal) {
   proposal.deadline = request->arrived + kBudget;
-  proposal.done = [request, reply](const AppendOutcome& outcome) {
+  proposal.done = [this, request, reply,
+                   deleted = proposal.command.delete_groups](const AppendOutcome& outcome) {
+    for (const GroupName& group : deleted) {
+      if (outcome.status.ok()) context_.pulled->ForgetGroup(group.value());
+    }
     reply(ResponseOf(request->command, outcome.status));
   };
   context_.store.appender().Submit(std::move(proposal));

@@ -29,7 +29,8 @@ void InfoProcessor::Register(Dispatcher* dispatcher) {
 }
 
 void InfoProcessor::OnGetConfig(const RequestPtr& request, const Reply& reply) {
-  remoting::Command response = SuccessWith(request->command, config_.Print());
+  remoting::Command response =
+      SuccessWith(request->command, config_.Print(context_.store.node().leader_info().ready));
   remoting::DataVersion version;
   version.counter = config_.version();
   remoting::GetBrokerConfigResponse header;

@@ -10,6 +10,17 @@ constexpr std::array<std::string_view, 6> kSendForbidden = {
     "SCHEDULE_TOPIC_XXXX",        "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC",
     "TRANS_CHECK_MAX_TIME_TOPIC", "SELF_TEST_TOPIC",          "OFFSET_MOVED_EVENT"};
 constexpr std::string_view kSystemPrefix = "rmq_sys_";
+constexpr std::string_view kReplySuffix = "_REPLY_TOPIC";
+constexpr std::array<std::string_view, 10> kSystemTopics = {kDefaultTopic,
+                                                            "SCHEDULE_TOPIC_XXXX",
+                                                            "BenchmarkTest",
+                                                            "RMQ_SYS_TRANS_HALF_TOPIC",
+                                                            "RMQ_SYS_TRACE_TOPIC",
+                                                            "RMQ_SYS_TRANS_OP_HALF_TOPIC",
+                                                            "TRANS_CHECK_MAX_TIME_TOPIC",
+                                                            "SELF_TEST_TOPIC",
+                                                            "OFFSET_MOVED_EVENT",
+                                                            "CHECKPOINT_TOPIC"};
 
 bool IsNameCharacter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '%' ||
@@ -44,25 +55,22 @@ Status CheckGroupName(std::string_view group) {
 }
 
 std::vector<std::string> SystemTopics(const BrokerConfig& config) {
-  return {std::string(kDefaultTopic),
-          "SCHEDULE_TOPIC_XXXX",
-          "BenchmarkTest",
-          "RMQ_SYS_TRANS_HALF_TOPIC",
-          "RMQ_SYS_TRACE_TOPIC",
-          "RMQ_SYS_TRANS_OP_HALF_TOPIC",
-          "TRANS_CHECK_MAX_TIME_TOPIC",
-          "SELF_TEST_TOPIC",
-          "OFFSET_MOVED_EVENT",
-          "CHECKPOINT_TOPIC",
-          config.cluster_name,
-          config.broker_name,
-          config.cluster_name + "_REPLY_TOPIC"};
+  std::vector<std::string> topics(kSystemTopics.begin(), kSystemTopics.end());
+  topics.insert(topics.end(), {config.cluster_name, config.broker_name,
+                               config.cluster_name + std::string(kReplySuffix)});
+  return topics;
 }
 
+// Asked for every message: no text is put together.
 bool IsSystemTopic(const BrokerConfig& config, std::string_view topic) {
-  if (topic.starts_with(kSystemPrefix)) return true;
-  const auto all = SystemTopics(config);
-  return std::find(all.begin(), all.end(), topic) != all.end();
+  if (topic.starts_with(kSystemPrefix) || topic == config.cluster_name ||
+      topic == config.broker_name) {
+    return true;
+  }
+  if (topic.ends_with(kReplySuffix)) {
+    return topic.substr(0, topic.size() - kReplySuffix.size()) == config.cluster_name;
+  }
+  return std::find(kSystemTopics.begin(), kSystemTopics.end(), topic) != kSystemTopics.end();
 }
 
 bool IsSendForbidden(std::string_view topic) {

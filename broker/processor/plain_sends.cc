@@ -30,6 +30,7 @@ std::atomic<std::uint64_t> next_number{1};
 // What a send to the topic has to know of it.
 struct PlainSends::TopicFacts {
   bool is_plain = false;
+  bool is_user = false;  // no system topic
   std::int32_t queues = 0;
   std::int32_t sys_flag = 0;  // added to each message's
 };
@@ -47,9 +48,9 @@ struct PlainSends::Batch {
   remoting::ConnectionPtr connection;
   TimePoint arrived;
   std::vector<Item> items;
+  std::int64_t user_messages = 0;  // of `items`, not to system topics
   std::string heads;  // the frames without their bodies: for those that have to be sent again
   std::string keys;   // UNIQ_KEY of each
-  std::int64_t body_bytes = 0;
 };
 
 struct PlainSends::ThreadState {
@@ -116,6 +117,7 @@ const PlainSends::TopicFacts& PlainSends::FactsOf(std::string_view topic,
   if (config) {
     facts.is_plain = (config->perm & kPermWrite) != 0 && config->write_queues > 0 &&
                      DedupRuleOf(config->attributes).mode == DedupMode::kNone;
+    facts.is_user = !IsSystemTopic(context_.config, topic);
     facts.queues = std::max(config->write_queues, config->read_queues);
     facts.sys_flag = config->multi_tag ? kSysFlagMultiTags : 0;
   }
@@ -189,7 +191,7 @@ bool PlainSends::Add(const remoting::ConnectionPtr& connection, std::string_view
   state->records.slots.push_back({static_cast<std::uint32_t>(bytes), QueueId(send.queue_id)});
   batch.heads.append(send.head);
   batch.keys.append(known.unique_key);
-  batch.body_bytes += static_cast<std::int64_t>(send.body.size());
+  if (facts.is_user) ++batch.user_messages;
   batch.items.push_back({.serialize_type = send.serialize_type,
                          .opaque = send.opaque,
                          .queue_id = QueueId(send.queue_id),
@@ -231,7 +233,7 @@ void PlainSends::AnswerStored(const Batch& batch, const AppendOutcome& outcome) 
   CHECK_EQ(outcome.messages.size(), batch.items.size());
   const auto count = static_cast<std::int64_t>(batch.items.size());
   context_.counters.put_messages.fetch_add(count, std::memory_order_relaxed);
-  context_.counters.put_bytes.fetch_add(batch.body_bytes, std::memory_order_relaxed);
+  context_.counters.put_user_messages.fetch_add(batch.user_messages, std::memory_order_relaxed);
   const TimePoint now = context_.clock.MonoNow();
   context_.counters.NotePut(now, now - batch.arrived, batch.items.size());
   std::string frames;

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "broker/processor/method_table.h"
+#include "broker/processor/queue_progress.h"
 #include "broker/processor/response.h"
 #include "broker/service/long_polling.h"
-#include "broker/service/store_times.h"
 
 namespace triad::broker {
 namespace {
@@ -159,16 +159,7 @@ void ProgressProcessor::ReadConsumeStats(const RequestPtr& request, const Reply&
         kGroupGetNums, name.value() + "@" + group.value(), context_.clock.MonoNow());
     for (std::int32_t id = 0; id < topic->read_queues; ++id) {
       const TopicQueue queue{name, QueueId(id)};
-      const QueueRange range = context_.store.RangeOf(queue);
-      const auto stored = context_.store.state().FindOffset({group, queue});
-      const QueueOffset offset = stored.value_or(QueueOffset(0));
-      remoting::ConsumeStats::Item& item = stats.offset_table[Name(queue)];
-      item.broker_offset = range.max.value();
-      item.consumer_offset = offset.value();
-      item.pull_offset = offset.value();
-      if (offset > range.min && offset <= range.max) {
-        item.last_timestamp_ms = StoreTimeOf(context_.store, queue, offset - 1);
-      }
+      stats.offset_table[Name(queue)] = QueueProgress(context_, group, queue);
     }
   }
   reply(SuccessWith(request->command, stats.Encode()));
@@ -339,6 +330,9 @@ void ProgressProcessor::CommitReset(const RequestPtr& request, const Reply& repl
           if (status.code() != StatusCode::kTimedOut) context_.resets->Unmark(commits, id);
           reply(ResponseOf(request->command, status));
           return;
+        }
+        for (const OffsetCommit& commit : commits) {
+          context_.pulled->Forget(commit.key.group.value(), commit.key.queue);
         }
         PushReset(header, body);
         // Held pulls look again: the reset's next pull may be one of them.

@@ -260,6 +260,9 @@ void PullProcessor::Fetch(const PullPtr& pull, bool on_reader) {
     context_.stats->NoteGet(pull->queue.topic, pull->header.consumer_group, batch.messages,
                             static_cast<std::int64_t>(batch.body.size()));
     context_.counters.get_messages.fetch_add(batch.messages, std::memory_order_relaxed);
+    if (!IsSystemTopic(context_.config, pull->queue.topic.value())) {
+      context_.counters.get_user_messages.fetch_add(batch.messages, std::memory_order_relaxed);
+    }
     context_.counters.get_bytes.fetch_add(static_cast<std::int64_t>(batch.body.size()),
                                           std::memory_order_relaxed);
     const TimePoint now = context_.clock.MonoNow();
@@ -404,6 +407,7 @@ void PullProcessor::HoldOrAnswer(const PullPtr& pull) {
     return;
   }
   pull->held = true;
+  NotePulled(*pull, pull->from);
   // The waking thread is the apply or timer thread: the work is the connection's.
   const bool parked = context_.long_polling->Park(
       pull->queue, pull->from, left, pull->request->connection->id(),
@@ -451,12 +455,18 @@ void PullProcessor::AskLeader(const PullPtr& pull) {
                       });
 }
 
+void PullProcessor::NotePulled(const Pull& pull, QueueOffset next) const {
+  context_.pulled->Note(pull.header.consumer_group, pull.queue, next,
+                        context_.store.node().leader_info().term);
+}
+
 void PullProcessor::Answer(const Pull& pull, std::int32_t code, QueueOffset next, QueueRange range,
                            std::string_view remark, std::string body,
                            std::int64_t suggested) const {
   auto& counter =
       code == remoting::kSuccess ? context_.counters.get_found : context_.counters.get_miss;
   counter.fetch_add(1, std::memory_order_relaxed);
+  NotePulled(pull, next);
   remoting::Command response =
       remoting::Command::ResponseTo(pull.request->command, code, std::string(remark));
   remoting::PullMessageResponse header;

@@ -78,6 +78,8 @@ class PullProcessor {
   void OnOutOfRange(const PullPtr& pull, QueueRange range);
   void AnswerMoved(const PullPtr& pull);
   void HoldOrAnswer(const PullPtr& pull);
+  // Its group's next pull of this queue begins at `next`.
+  void NotePulled(const Pull& pull, QueueOffset next) const;
   void AskLeader(const PullPtr& pull);
   // A group with a queue lock consumes in order, and that order is the leader's.
   bool IsOrderly(const Pull& pull) const;

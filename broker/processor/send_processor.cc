@@ -308,7 +308,9 @@ void SendProcessor::Answer(const Send& send, const AppendOutcome& outcome) const
   context_.counters.put_duplicates.fetch_add(again, std::memory_order_relaxed);
   if (again < count) {
     context_.counters.put_messages.fetch_add(count - again, std::memory_order_relaxed);
-    context_.counters.put_bytes.fetch_add(send.body_bytes, std::memory_order_relaxed);
+    if (!IsSystemTopic(context_.config, send.header.topic)) {
+      context_.counters.put_user_messages.fetch_add(count - again, std::memory_order_relaxed);
+    }
     const TimePoint now = context_.clock.MonoNow();
     const auto stored = static_cast<std::uint64_t>(count - again);
     context_.counters.NotePut(now, now - send.request->arrived, stored);

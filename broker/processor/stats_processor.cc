@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "broker/processor/method_table.h"
+#include "broker/processor/queue_progress.h"
 #include "broker/processor/response.h"
 #include "broker/service/store_times.h"
 #include "remoting/bodies.h"
@@ -156,7 +157,7 @@ void StatsProcessor::OnBrokerConsumeStats(const RequestPtr& request, const Reply
 void StatsProcessor::ReadBrokerConsumeStats(const RequestPtr& request, const Reply& reply,
                                             bool ordered_only) {
   const ReplicatedState& state = context_.store.state();
-  std::int64_t diff = 0;
+  Behind behind;
   remoting::JsonWriter writer;
   writer.BeginObject();
   writer.Key("brokerAddr").String(context_.config.FullClientAddress());
@@ -168,20 +169,20 @@ void StatsProcessor::ReadBrokerConsumeStats(const RequestPtr& request, const Rep
     for (const Topic& name : topics) {
       const auto topic = state.FindTopic(name);
       if (!topic || (ordered_only && !topic->order)) continue;
-      if (const auto body = ConsumeStatsOf(group.name, *topic, &diff)) writer.Raw(*body);
+      if (const auto body = ConsumeStatsOf(group.name, *topic, &behind)) writer.Raw(*body);
     }
     writer.EndArray().EndObject();
   }
   writer.EndArray();
-  writer.Key("totalDiff").Int(diff);
-  writer.Key("totalInflightDiff").Int(0);
+  writer.Key("totalDiff").Int(behind.diff);
+  writer.Key("totalInflightDiff").Int(behind.in_flight);
   writer.EndObject();
   reply(SuccessWith(request->command, writer.Take()));
 }
 
 std::optional<std::string> StatsProcessor::ConsumeStatsOf(const GroupName& group,
                                                           const TopicConfig& topic,
-                                                          std::int64_t* diff) {
+                                                          Behind* behind) {
   const bool online = context_.consumers.Online(group);
   if (online && context_.consumers.FindSubscription(group, topic.name) == nullptr) {
     return std::nullopt;
@@ -191,16 +192,10 @@ std::optional<std::string> StatsProcessor::ConsumeStatsOf(const GroupName& group
                                         context_.clock.MonoNow());
   for (std::int32_t id = 0; id < topic.write_queues; ++id) {
     const TopicQueue queue{topic.name, QueueId(id)};
-    const QueueRange range = context_.store.RangeOf(queue);
-    const QueueOffset offset =
-        context_.store.state().FindOffset({group, queue}).value_or(QueueOffset(0));
-    remoting::ConsumeStats::Item& item = stats.offset_table[Name(queue)];
-    item.broker_offset = range.max.value();
-    item.consumer_offset = item.pull_offset = offset.value();
-    if (offset > range.min && offset <= range.max) {
-      item.last_timestamp_ms = StoreTimeOf(context_.store, queue, offset - 1);
-    }
-    *diff += item.broker_offset - item.consumer_offset;
+    const remoting::ConsumeStats::Item item = QueueProgress(context_, group, queue);
+    behind->diff += item.broker_offset - item.consumer_offset;
+    behind->in_flight += item.pull_offset - item.consumer_offset;
+    stats.offset_table[Name(queue)] = item;
   }
   return stats.Encode();
 }

@@ -37,9 +37,14 @@ class StatsProcessor {
 
   bool IsKnown(const std::string& name, const std::string& key) const;
   void WriteTimeSpan(const TopicQueue& queue, const GroupName& group, remoting::JsonWriter* writer);
+  // Messages, over all groups.
+  struct Behind {
+    std::int64_t diff = 0;       // not consumed
+    std::int64_t in_flight = 0;  // of them, handed out
+  };
   // The queues of a topic that a group has consumed; nullopt: not its topic any more.
   std::optional<std::string> ConsumeStatsOf(const GroupName& group, const TopicConfig& topic,
-                                            std::int64_t* diff);
+                                            Behind* behind);
   void ReadBrokerConsumeStats(const RequestPtr& request, const Reply& reply, bool ordered_only);
   void ReadConsumeQueue(const RequestPtr& request, const Reply& reply,
                         const remoting::QueryConsumeQueueRequest& header);

@@ -274,7 +274,8 @@ void TopicProcessor::Delete(const RequestPtr& request, const Reply& reply, const
   Proposal proposal;
   proposal.command.delete_topics.push_back(topic);
   proposal.deadline = request->arrived + kBudget;
-  proposal.done = [request, reply](const AppendOutcome& outcome) {
+  proposal.done = [this, request, reply, topic](const AppendOutcome& outcome) {
+    if (outcome.status.ok()) context_.pulled->ForgetTopic(topic);
     reply(ResponseOf(request->command, outcome.status));
   };
   context_.store.appender().Submit(std::move(proposal));

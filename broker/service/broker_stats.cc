@@ -90,7 +90,9 @@ void BrokerStats::Sample(TimePoint now) {
 remoting::BrokerStatsItem BrokerStats::Rate(const Item& item, std::size_t window, TimePoint now) {
   remoting::BrokerStatsItem rate;
   const Point& first = item.windows[window].front();
-  const double seconds = std::chrono::duration<double>(now - first.at).count();
+  const double seconds =
+      std::chrono::duration<double>(std::max<TimePoint::duration>(now - first.at, kPeriods[window]))
+          .count();
   rate.sum = item.sum - first.sum;
   const std::int64_t times = item.times - first.times;
   if (seconds > 0) rate.tps = static_cast<double>(rate.sum) / seconds;

@@ -37,8 +37,8 @@ class BrokerStats {
  public:
   static constexpr std::size_t kItemsMax = 20000;
 
-  // `cluster`: the key of BROKER_PUT_NUMS and BROKER_GET_NUMS.
-  explicit BrokerStats(std::string cluster) : cluster_(std::move(cluster)) {}
+  // `cluster`: the key of BROKER_PUT_NUMS and BROKER_GET_NUMS. Counting begins at `now`.
+  BrokerStats(std::string cluster, TimePoint now) : cluster_(std::move(cluster)), now_(now) {}
 
   // `leads`: this peer leads its group; otherwise another peer counts the same messages so.
   void NotePut(const Topic& topic, std::int64_t messages, std::int64_t bytes, bool leads = true);
@@ -58,7 +58,8 @@ class BrokerStats {
   std::vector<Total> Totals(std::string_view name) const;
 
   static bool IsName(std::string_view name);  // a statistic that is kept here
-  // nullopt: never counted.
+  // nullopt: never counted. A rate is told over one sample's time at least, as the original
+  // tells it: what came just now is not told as if it came all the time.
   std::optional<remoting::BrokerStatsData> Find(const std::string& name, const std::string& key,
                                                 TimePoint now) const;
   // Per second of the last minute; 0: never counted.
@@ -84,7 +85,7 @@ class BrokerStats {
   const std::string cluster_;
   mutable std::mutex mutex_;
   std::map<Key, Item, std::less<>> items_;
-  TimePoint now_;  // of the last Sample
+  TimePoint now_;  // of the last Sample, or the beginning
   std::array<TimePoint, 3> sampled_;
 };
 

@@ -21,7 +21,13 @@ namespace triad::broker {
 
 struct Counters {
   std::atomic<std::int64_t> put_messages{0};  // acknowledged
-  std::atomic<std::int64_t> put_bytes{0};     // bodies
+  // Of put_messages and get_messages, without those of system topics: what tools call a day's.
+  std::atomic<std::int64_t> put_user_messages{0};
+  std::atomic<std::int64_t> get_user_messages{0};
+  // As records, while this peer led: what was sent, and what the broker stored itself (retries,
+  // delayed messages coming due).
+  std::atomic<std::int64_t> stored_messages{0};
+  std::atomic<std::int64_t> stored_bytes{0};
   std::atomic<std::int64_t> put_failed{0};
   std::atomic<std::int64_t> put_duplicates{0};  // answered with the first one's result
   std::atomic<std::int64_t> retry_copies{0};    // clients' own sends to %RETRY%: copies
@@ -42,6 +48,10 @@ struct Counters {
     put_times.Record(now, took, messages);
     put_latency.Record(std::chrono::duration_cast<std::chrono::microseconds>(took).count(),
                        messages);
+  }
+  void NoteStored(std::int64_t messages, std::int64_t bytes) {
+    stored_messages.fetch_add(messages, std::memory_order_relaxed);
+    stored_bytes.fetch_add(bytes, std::memory_order_relaxed);
   }
   void NoteGet(TimePoint now, std::chrono::nanoseconds took) {
     get_times.Record(now, took);

@@ -9,6 +9,7 @@ namespace triad::broker {
 namespace {
 
 constexpr std::string_view kNameServers = "namesrvAddr";
+constexpr std::string_view kSendQueue = "sendThreadPoolQueueCapacity";
 constexpr std::string_view kPermission = "brokerPermission";
 constexpr std::array<std::string_view, 2> kRetention = {"fileReservedTime", "deleteWhen"};
 constexpr std::string_view kDelayLevels = "messageDelayLevel";
@@ -250,9 +251,15 @@ void DynamicConfig::TakeLocal(const Properties& local, const std::string& client
     } else if (!options->dynamic) {
       outcome->at_restart.push_back(key);
     } else {
-      CHECK_EQ(key, kNameServers) << "every other one is the group's";
       outcome->now.push_back(key);
-      namesrv_addr_ = entry.value;
+      if (key == kNameServers) {
+        namesrv_addr_ = entry.value;
+      } else {
+        CHECK_EQ(key, kSendQueue) << "every other one is the group's";
+        Properties one;
+        one.Set(key, entry.value);
+        CHECK(table.Apply(one, "request", config_).ok()) << "it was checked";
+      }
     }
     const auto old = before.find(key);
     LOG(INFO) << "configuration: " << client << " changes " << key << " of this peer from '"
@@ -281,15 +288,22 @@ Result<DynamicConfig::Outcome> DynamicConfig::UpdateLocal(const Properties& loca
   if (const auto* servers = local.Find(std::string(kNameServers))) {
     effects_.on_name_servers(servers->value);
   }
+  if (local.Find(std::string(kSendQueue)) != nullptr) {
+    effects_.on_send_queue(config_->send_queue_capacity);
+  }
   return outcome;
 }
 
-std::string DynamicConfig::Print() const {
+std::string DynamicConfig::Print(bool leads) const {
   const std::lock_guard hold(mutex_);
   auto values = BrokerConfigTable().Values(*config_);
   values[std::string(kNameServers)] = namesrv_addr_;
   for (const auto& [key, value] : kFacts) values.emplace(key, value);
   values["storePathCommitLog"] = config_->store_root + "/dledger-" + config_->self.value();
+  if (config_->enable_dledger) {
+    values["brokerId"] = std::to_string(leads ? 0 : config_->follower_id);
+    values["brokerRole"] = leads ? "SYNC_MASTER" : "SLAVE";
+  }
   std::string text;
   for (const auto& [key, value] : values) text += key + "=" + value + "\n";
   return text;

@@ -2,7 +2,8 @@
 //
 // Some keys are of the group: one value on every peer, in force on each as it applies the entry
 // that puts it, and kept in the replicated state; it wins over what a peer's file says. All others
-// are this peer's own: the list of name servers changes at once, the rest at the next start. A
+// are this peer's own: the list of name servers and the limit of flow control change at once, the
+// rest at the next start. A
 // request is checked as a start would check it, all of it or nothing. Every value that is taken
 // goes into the broker's file too (its line alone is replaced or one is appended).
 // Thread: safe on every thread. Check, UpdateLocal and WriteGroup use the file: reader threads
@@ -33,6 +34,7 @@ class DynamicConfig {
     std::function<void()> on_permission;                           // register again
     std::function<void(const std::string& list)> on_name_servers;  // the new list
     std::function<void(const BrokerConfig& copy)> on_retention;    // other rules in it
+    std::function<void(std::int32_t capacity)> on_send_queue;      // sends that may wait
   };
   // `config` and `fs` outlive the object.
   DynamicConfig(BrokerConfig* config, FileSystem& fs, Effects effects);
@@ -69,8 +71,9 @@ class DynamicConfig {
   // Changes what Check called local. Errors: as Check's; nothing was changed.
   Result<Outcome> UpdateLocal(const Properties& local, const std::string& client);
 
-  // What is in force.
-  std::string Print() const;
+  // What is in force. `leads`: this peer leads its group; brokerId and brokerRole say so, as the
+  // original changes them with each election.
+  std::string Print(bool leads) const;
   std::int64_t version() const;  // how often it was changed
 
  private:

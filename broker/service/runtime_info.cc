@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdio>
+#include <ctime>
 #include <utility>
 
 #include "broker/service/dedup_watch.h"
@@ -11,7 +12,24 @@
 namespace triad::broker {
 namespace {
 
-constexpr std::int64_t kDayMs = 24LL * 3600 * 1000;
+// A number that grows with each midnight of the machine's own time zone, like the original's day.
+std::int64_t LocalDay(std::int64_t wall_ms) {
+  const auto seconds = static_cast<std::time_t>(wall_ms / 1000);
+  std::tm local{};
+  if (::localtime_r(&seconds, &local) == nullptr) return 0;
+  return std::int64_t{local.tm_year} * 366 + local.tm_yday;
+}
+
+// "17 B", "1.5 MiB": a number, a blank, a unit.
+std::string ReadableBytes(std::uint64_t bytes) {
+  if (bytes < 1024) return std::to_string(bytes) + " B";
+  double value = static_cast<double>(bytes) / 1024;
+  const char* unit = "KMGTPE";
+  for (; value >= 1024 && unit[1] != '\0'; ++unit) value /= 1024;
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %ciB", value, *unit);
+  return text;
+}
 
 std::string Gib(std::uint64_t bytes) {
   char text[32];
@@ -74,7 +92,7 @@ RuntimeInfo::RuntimeInfo(const BrokerConfig& config, const Clock& clock, const C
       alarm_(alarm),
       store_(store),
       boot_ms_(clock.WallNowMs()),
-      day_(boot_ms_ / kDayMs) {}
+      day_(LocalDay(boot_ms_)) {}
 
 void RuntimeInfo::Sample() {
   const TimePoint now = clock_.MonoNow();
@@ -88,12 +106,12 @@ void RuntimeInfo::Sample() {
   total_.Sample(now, found + miss);
   transferred_.Sample(now, get);
   LookForEarliest();
-  const std::int64_t day = clock_.WallNowMs() / kDayMs;
+  const std::int64_t day = LocalDay(clock_.WallNowMs());
   const std::lock_guard lock(mutex_);
   if (day <= day_) return;
   day_ = day;
-  put_daily_ = {put, put_daily_.today_morning};
-  get_daily_ = {get, get_daily_.today_morning};
+  put_daily_ = {counters_.put_user_messages, put_daily_.today_morning};
+  get_daily_ = {counters_.get_user_messages, get_daily_.today_morning};
 }
 
 // The store time of the first entry kept, from its file; again when retention has moved on.
@@ -114,8 +132,8 @@ void RuntimeInfo::AddRates(std::map<std::string, std::string>* table) const {
   (*table)["getTotalTps"] = total_.Text();
   (*table)["getTransferredTps"] = transferred_.Text();
   (*table)["getTransferedTps"] = transferred_.Text();
-  const std::int64_t puts = counters_.put_messages.load(std::memory_order_relaxed);
-  const std::int64_t bytes = counters_.put_bytes.load(std::memory_order_relaxed);
+  const std::int64_t puts = counters_.stored_messages.load(std::memory_order_relaxed);
+  const std::int64_t bytes = counters_.stored_bytes.load(std::memory_order_relaxed);
   (*table)["putMessageTimesTotal"] = std::to_string(puts);
   (*table)["putMessageFailedTimes"] =
       std::to_string(counters_.put_failed.load(std::memory_order_relaxed));
@@ -140,11 +158,11 @@ void RuntimeInfo::AddRates(std::map<std::string, std::string>* table) const {
 void RuntimeInfo::AddDaily(std::map<std::string, std::string>* table) const {
   const std::lock_guard lock(mutex_);
   (*table)["msgPutTotalTodayNow"] =
-      std::to_string(counters_.put_messages.load(std::memory_order_relaxed));
+      std::to_string(counters_.put_user_messages.load(std::memory_order_relaxed));
   (*table)["msgPutTotalTodayMorning"] = std::to_string(put_daily_.today_morning);
   (*table)["msgPutTotalYesterdayMorning"] = std::to_string(put_daily_.yesterday_morning);
   (*table)["msgGetTotalTodayNow"] =
-      std::to_string(counters_.get_messages.load(std::memory_order_relaxed));
+      std::to_string(counters_.get_user_messages.load(std::memory_order_relaxed));
   (*table)["msgGetTotalTodayMorning"] = std::to_string(get_daily_.today_morning);
   (*table)["msgGetTotalYesterdayMorning"] = std::to_string(get_daily_.yesterday_morning);
 }
@@ -162,9 +180,9 @@ void RuntimeInfo::AddStore(std::map<std::string, std::string>* table) const {
   (*table)["consumeQueueDiskRatio"] = Ratio(disk_.used_ratio());
   (*table)["commitLogDirCapacity"] =
       "Total : " + Gib(space.total_bytes) + ", Free : " + Gib(space.available_bytes) + ".";
-  (*table)["remainHowManyDataToFlush"] = "0 B";
+  (*table)["remainHowManyDataToFlush"] = ReadableBytes(status.unsynced_bytes);
   (*table)["remainHowManyDataToCommit"] = "0 B";
-  (*table)["remainTransientStoreBufferNumbs"] = "0";
+  (*table)["remainTransientStoreBufferNumbs"] = "2147483647";
   // What is not known yet counts as new: a hole of 50 years would be worse.
   const std::int64_t earliest = earliest_ms_.load();
   (*table)["earliestMessageTimeStamp"] =
@@ -211,7 +229,7 @@ std::map<std::string, std::string> RuntimeInfo::Table() const {
                            "queryThreadPoolQueue", "litePullThreadPoolQueue"}) {
     const std::string name(pool);
     table[name + "Size"] = "0";
-    table[name + "Capacity"] = std::to_string(config_.send_queue_capacity);
+    table[name + "Capacity"] = std::to_string(config_.send_queue_capacity.get());
     table[name + "HeadWaitTimeMills"] = "0";
   }
   table["sendThreadPoolQueueSize"] = std::to_string(store_.appender().waiting());

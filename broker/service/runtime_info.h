@@ -30,7 +30,7 @@ class RuntimeInfo {
   std::map<std::string, std::string> Table() const;
 
  private:
-  // A counter as it stood at the last two midnights.
+  // A counter as it stood at the last two midnights of local time.
   struct Daily {
     std::int64_t today_morning = 0;
     std::int64_t yesterday_morning = 0;

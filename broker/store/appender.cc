@@ -67,7 +67,7 @@ Result<Appender::Shared::Pending> Appender::Shared::Encode(Proposal proposal,
 
 Appender::Appender(AppenderOptions options, const Clock& clock)
     : shared_(std::make_unique<Shared>(std::move(options), clock)) {
-  CHECK_GT(shared_->options.max_waiting, 0u);
+  CHECK_GT(shared_->max_waiting, 0u);
   CHECK_GT(shared_->options.max_entry_bytes, 0u);
 }
 
@@ -128,6 +128,12 @@ void Appender::EndGather() {
   if (std::exchange(gathered, 0) > 0 && shared_->wake_now) shared_->wake_now();
 }
 
+void Appender::SetWaitingMax(std::size_t requests) {
+  CHECK_GT(requests, 0u);
+  const std::lock_guard hold(shared_->mutex);
+  shared_->max_waiting = requests;
+}
+
 void Appender::WakeForGathered() {
   gathered = 0;
   if (shared_->wake) shared_->wake();
@@ -140,8 +146,8 @@ Status Appender::Shared::Take(Pending* pending) {
   if (pending->only_in != Term{} && pending->only_in != open_term) {
     return Status::NotLeader("the term it was made for is over");
   }
-  if (waiting_requests + unanswered >= options.max_waiting) {
-    return Status::Busy("append queue: " + std::to_string(options.max_waiting) + " are waiting");
+  if (waiting_requests + unanswered >= max_waiting) {
+    return Status::Busy("append queue: " + std::to_string(max_waiting) + " are waiting");
   }
   if (waiting_bytes + bytes > options.max_waiting_bytes) {
     return Status::Busy("append queue: " + std::to_string(waiting_bytes) + " bytes are waiting");

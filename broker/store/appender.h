@@ -98,6 +98,8 @@ class Appender {
   void set_wake(std::function<void()> wake, std::function<void()> wake_now = nullptr);
   void set_state(const ReplicatedState* state);  // knows the applied keys; before the first Submit
   std::size_t waiting() const;                   // not built plus without a fate
+  // From now on; what already waits stays. At least 1.
+  void SetWaitingMax(std::size_t requests);
   // Between the two, on one thread, the log thread is woken once for up to kGatherMax submits, so
   // that what came together gets into one entry.
   void BeginGather();

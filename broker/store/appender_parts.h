@@ -62,7 +62,7 @@ struct Appender::Shared {
   };
 
   Shared(AppenderOptions appender_options, const Clock& the_clock)
-      : options(std::move(appender_options)), clock(the_clock) {}
+      : options(std::move(appender_options)), clock(the_clock), max_waiting(options.max_waiting) {}
 
   const AppenderOptions options;
   const Clock& clock;
@@ -75,6 +75,7 @@ struct Appender::Shared {
   std::deque<Pending> waiting;
   std::size_t waiting_bytes = 0;
   std::size_t waiting_requests = 0;
+  std::size_t max_waiting;
   std::deque<Flight> flights;                      // by term, then index: as they were built
   std::size_t unanswered = 0;                      // requests in `flights`, or on their way there
   TimePoint earliest_deadline = TimePoint::max();  // a lower bound for all that is unanswered

@@ -2,6 +2,7 @@
 // the truth.
 
 #include <gmock/gmock.h>
+#include <signal.h>
 
 #include <filesystem>
 #include <fstream>
@@ -217,6 +218,33 @@ TEST_F(AdminVerbs, ExitCodesTellTheTruth) {
     EXPECT_THAT(run.out, HasSubstr(c.says));
   }
   EXPECT_EQ(RunAdmin(nobody, {"topicList"}).exit_code, 2);
+}
+
+TEST_F(AdminVerbs, AFamilysHelpShowsAnExampleOfEach) {
+  const AdminRun help = RunAdmin("127.0.0.1:1", {"help", "dlq"});
+  EXPECT_EQ(help.exit_code, 0);
+  for (const char* verb : {"list", "view", "replay", "drop"}) {
+    EXPECT_THAT(help.out,
+                HasSubstr("  mqadmin dlq " + std::string(verb) + " -n 127.0.0.1:9876 -g"));
+  }
+}
+
+TEST_F(AdminVerbs, TheListOfAllGroupsSaysWhichCouldNotBeAskedAbout) {
+  peers_ = 1;
+  StartCluster();
+  CreateTopic("%RETRY%g1", 1);
+  AdminRun all = Run({"consumerProgress"});
+  EXPECT_EQ(all.exit_code, 0) << all.out;
+  for (const char* column : {"#Count", "#Version", "#Type", "#Model", "#TPS", "#Diff Total"}) {
+    EXPECT_THAT(all.out, HasSubstr(column));
+  }
+  EXPECT_THAT(all.out, testing::ContainsRegex("g1 +0 +OFFLINE +0 +0"));
+  ASSERT_TRUE(cluster_->Signal(0, SIGSTOP).ok());
+  all = Run({"consumerProgress"});
+  ASSERT_TRUE(cluster_->Signal(0, SIGCONT).ok());
+  EXPECT_EQ(all.exit_code, 2) << all.out;
+  EXPECT_THAT(all.out, testing::ContainsRegex("g1 +N/A"));
+  EXPECT_THAT(all.out, HasSubstr("g1: "));
 }
 
 }  // namespace

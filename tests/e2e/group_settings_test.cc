@@ -65,6 +65,13 @@ TEST_F(GroupSettings, AreOnEveryPeerWhoeverWasAskedAndWhoeverLeads) {
     EXPECT_TRUE(ComesTo(peer, "maxMessageSize", "1000")) << peer;
   }
 
+  // Who leads is the master for tools, as after each election of the original; no file says so.
+  for (std::size_t peer = 0; peer < 3; ++peer) {
+    EXPECT_EQ(InForce(peer, "brokerRole"), peer == first ? "SYNC_MASTER" : "SLAVE") << peer;
+    EXPECT_EQ(InForce(peer, "brokerId"), peer == first ? "0" : std::to_string(peer + 1));
+    EXPECT_NE(InFile(peer, "brokerRole"), "SLAVE");
+  }
+
   // A bad value: refused, and nothing is changed anywhere.
   run = Update({"-b", Address(asked)}, "brokerPermission", "99");
   EXPECT_NE(run.exit_code, 0) << run.out;
@@ -93,6 +100,7 @@ TEST_F(GroupSettings, AreOnEveryPeerWhoeverWasAskedAndWhoeverLeads) {
   const std::size_t second = Leader();
   ASSERT_NE(second, first);
   EXPECT_EQ(InForce(second, "autoCreateTopicEnable"), "false");
+  EXPECT_EQ(InForce(second, "brokerRole"), "SYNC_MASTER");
   client::ProducerOptions options;
   options.client = ClientOf("sender");
   client::Producer producer(options);

@@ -106,6 +106,18 @@ TEST_F(Metrics, ADM_4_AStoppedConsumersLagIsScrapedInMessagesAndMilliseconds) {
   std::size_t leader = Leader();
   EXPECT_EQ(Sum(Scrape(leader), "rocketmq_consumer_lag_messages", group), 0);
 
+  // As mqadmin tells it: whole records, at the peer that led.
+  constexpr int kRecordMin = 91;  // bytes of one without topic, body and properties
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto info = admin_->RuntimeInfo(cluster_->brokers()[i].client_address);
+    ASSERT_TRUE(info.ok()) << info.status();
+    const int stored = std::atoi(info->at("putMessageTimesTotal").c_str());
+    const int bytes = std::atoi(info->at("putMessageSizeTotal").c_str());
+    EXPECT_GE(stored, i == leader ? 40 : 0) << i;
+    EXPECT_GE(bytes, stored * kRecordMin) << i;
+    if (i != leader) EXPECT_EQ(bytes, 0) << i;
+  }
+
   const std::int64_t before_first = WallNowMs();
   Send(&producer, 1);
   const std::int64_t behind_first = WallNowMs();

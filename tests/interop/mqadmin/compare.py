@@ -5,10 +5,15 @@ options with those of our own mqadmin.
   compare.py ROOT OUTPUTS PROGRAM VERSION      prints "case NAME: PASS|FAIL counts" lines and every difference
   compare.py --page ROOT OUTPUTS VERSION...    writes the section "mqadmin" of docs/compatibility.md
 
-OUTPUTS holds theirs-VERSION/, ours-VERSION/ and options-VERSION.txt; PROGRAM is our mqadmin. Masked: addresses, times,
-sizes, ids, rates. Each difference that stays is explained by a line of explained.txt or fails the run.
+OUTPUTS holds theirs-VERSION/, ours-VERSION/ and options-VERSION.txt; PROGRAM is our mqadmin. Counts, offsets, differences,
+queue numbers, permissions and sizes of messages must agree, and so must how often a line comes and, where the output
+has one, the order. Masked: addresses, times, ids, positions in the log. Of sizes of a server's own files it is compared
+whether they are zero; rates depend on when the verb was run. Each difference that stays is explained by a line of explained.txt or fails the run.
 """
 
+import collections
+import difflib
+import json
 import pathlib
 import re
 import subprocess
@@ -22,17 +27,24 @@ MASKS = [
     (r"\d+\.\d+\.\d+\.\d+:\d+", "ADDRESS"),
     (r"\d{4}-\d\d-\d\d[ T#]\d\d:\d\d:\d\d([,.:]\d{1,3})?", "TIME"),
     (r"\b1[6-9]\d{11}\b", "TIME"),
-    (r"\b\d+(\.\d+)?E-?\d+\b", "NUMBER"),
-    (r"-?\b\d+\.\d+(%|ms)?", "NUMBER"),
-    (r"\((\d+),NUMBERms\)|\(\d+,NUMBERms\|.*?\)", "(LOAD)"),
-    (r"(?i)(cost|spend|rt)[ =:]*\d+ ?(ms)?", r"\1=NUMBER"),
-    (r"(?i)(CommitLog ?Offset|physicOffset|physicSize|storeSize)([\"=: ]+)\d+", r"\1\2NUMBER"),
-    (r"\b\d+ms\b", "NUMBERms"),
-    (r"\b(true|false)\s+\d+\s*$", r"\1 NUMBER"),
-    (r"(#MasterCommitLogMaxOffset|commitLogOffset=)\s*\d+", r"\1 NUMBER"),
-    (r"CRC[=:]\s*-?\d+", "CRC"),
+    (r"\(\d+,[\d.]+ms(\|\d+,[\d.]+ms)?\)", "(WAITING)"),  # clusterList: of the queue of requests
+    (r"\d+-\d+\([\d.]+w, [\d.]+, [\d.]+\)", "TIMERS"),
+    (r"\b\d+ms\b", "MILLISECONDS"),
+    (r"(?i)(cost|spend|rt)[ =:]*\d+ ?(ms)?", r"\1=MILLISECONDS"),
+    (r"(?i)(CommitLog ?Offset|physicOffset|#MasterCommitLogMaxOffset)([\"=: \t]+)\d+", r"\1\2POSITION"),
+    (r"\b(true|false)\s+\d+\s*$", r"\1 MILLISECONDS"),
     (r"[ \t]+", " "),
 ]
+# Rates and milliseconds are written with a point; nothing else is.
+RATE = re.compile(r"-?\b\d+(\.\d+)?E-?\d+\b|-?\b\d+\.\d+\b")
+
+# What comes out of a hash table.
+UNORDERED = re.compile(r"topicList(\..*)?|get(Broker|Namesrv)Config|producer|statsAll(\..*)?|consumerConnection")
+
+# Values of brokerStatus. Others must be equal.
+OWN_STATUS = re.compile(r"bootTimestamp|runtime|commitLogDirCapacity|(commitLog|consumeQueue)DiskRatio.*|.*HeadWaitTimeMills"
+                        r"|(put|get\w+)Tps|put(Latency\d+|MessageDistributeTime|MessageEntireTimeMax)|getMessageEntireTimeMax|triad\w+")
+SIZE_STATUS = re.compile(r"\w*Capacity|commitLogMaxOffset|putMessage(SizeTotal|AverageSize)|earliestMessageTimeStamp")
 
 
 # The names that scripts, exportConfigs and exportMetrics read; the original prints every key it has.
@@ -44,20 +56,55 @@ READ_NAMES = """brokerName brokerClusterName brokerId brokerIP1 listenPort names
     enableTopicList deleteTopicWithBrokerRegistration bindAddress scanNotActiveBrokerInterval""".split()
 
 
+def zero_or_not(value):
+    """The first number of the value, as a word."""
+    number = re.search(r"-?\d+(\.\d+)?(E-?\d+)?", value)
+    return "NOTHING" if not number else "ZERO" if float(number[0]) == 0 else "MORE"
+
+
+def lines_of(text):
+    """Exported files are laid out alike first."""
+    try:
+        return json.dumps(json.loads(text), indent=1, sort_keys=True).splitlines()
+    except ValueError:
+        return text.splitlines()
+
+
 def masked(text):
     lines = []
-    for line in text.splitlines():
+    for line in lines_of(text):
         for pattern, replacement in MASKS:
             line = re.sub(pattern, replacement, line)
-        line = line.strip()
-        if line and line not in lines:
+        line = RATE.sub("RATE", line).strip()
+        if line:
             lines.append(line)
     return lines
 
 
-def keys_only(lines):
-    """Of "key = value" and "key : value" lines the keys: the values are each server's own."""
-    return [re.split(r"\s*[=:]\s*", line)[0] for line in lines]
+def split(line):
+    """"key = value" and "key : value" lines."""
+    key, _, value = line.partition("=" if re.match(r"\S+ *=", line) else ":")
+    return key.strip(), value.strip()
+
+
+def status_lines(text):
+    lines = []
+    for line in text.splitlines():
+        key, value = split(line)
+        if OWN_STATUS.fullmatch(key):
+            value = "ITS OWN"
+        elif SIZE_STATUS.fullmatch(key):
+            value = zero_or_not(value)
+        if key:
+            lines.append(f"{key} {value}")
+    return lines
+
+
+def config_lines(text):
+    """Of the names that somebody reads."""
+    pairs = (split(line) for line in text.splitlines())
+    lines = [f"{key} {value}" for key, value in pairs if key in READ_NAMES]
+    return [re.sub(r"(listenPort|storePath\w+|kvConfigPath|configStorePath|namesrvAddr) .*", r"\1", line) for line in lines]
 
 
 def explanations(path):
@@ -72,19 +119,31 @@ def explanations(path):
     return found
 
 
+def differences(theirs, ours, is_unordered):
+    """Lines of one alone, with - or + in front."""
+    if is_unordered:
+        theirs_count, ours_count = collections.Counter(theirs), collections.Counter(ours)
+        return ([f"- {line}" for line in (theirs_count - ours_count).elements()]
+                + [f"+ {line}" for line in (ours_count - theirs_count).elements()])
+    found = []
+    for what, a, b, c, d in difflib.SequenceMatcher(None, theirs, ours, autojunk=False).get_opcodes():
+        if what != "equal":
+            found += [f"- {line}" for line in theirs[a:b]] + [f"+ {line}" for line in ours[c:d]]
+    return found
+
+
 def compare(version, verb, theirs, ours, explained):
     """(lines without a reason, reasons)."""
-    theirs, ours = masked(theirs), masked(ours)
-    if verb in ("brokerStatus", "getBrokerConfig", "getNamesrvConfig"):
-        theirs, ours = keys_only(theirs), keys_only(ours)
-    if verb == "dashboard.config":
-        theirs = [line for line in theirs if line.removeprefix("config is ") in READ_NAMES]
-        ours = [line for line in ours if line.removeprefix("config is ") in READ_NAMES]
-    if verb in ("getBrokerConfig", "getNamesrvConfig"):
-        theirs = [key for key in theirs if key in READ_NAMES]
-        ours = [key for key in ours if key in READ_NAMES]
-    different = [f"- {line}" for line in theirs if line not in ours]
-    different += [f"+ {line}" for line in ours if line not in theirs]
+    both = []
+    for text in (theirs, ours):
+        if verb == "brokerStatus":
+            both.append(status_lines(text))
+        elif verb in ("getBrokerConfig", "getNamesrvConfig"):
+            both.append(config_lines(text))
+        else:
+            both.append([line for line in masked(text)
+                         if verb != "dashboard.config" or line.removeprefix("config is ") in READ_NAMES])
+    different = differences(*both, UNORDERED.fullmatch(verb))
     left, reasons = [], []
     for line in different:
         for verb_pattern, line_pattern, reason in explained:
@@ -200,8 +259,10 @@ def write_section(root, outputs, versions):
                "What the original's `mqadmin` prints of a group of one peer of ours, compared with what it prints of the original server",
                "with the same content: mqadmin 5.3.3 with the server 5.3.3; mqadmin 4.9.8 with the server 4.9.7, the nearest in Maven.",
                "`dashboard.*` and `exporter.*` are the calls that the pages of rocketmq-dashboard and the metrics of rocketmq-exporter",
-               "are made of, by the same admin library (`Pages.java`), since neither is in Maven. Addresses, times, sizes, ids and",
-               "rates are masked; `=`: no other difference; explained: with the reasons beside it. By `tests/interop/mqadmin/run.sh`.", "",
+               "are made of, by the same admin library (`Pages.java`), since neither is in Maven. Counts, offsets, differences, queue",
+               "numbers, permissions and sizes of messages must agree, as must the order where there is one; addresses, times, ids and",
+               "rates and positions in the log are masked; of sizes of a server's files it is compared whether they are zero. `=`: no",
+               "other difference; explained: with the reasons beside it. By `tests/interop/mqadmin/run.sh`.", "",
                "| verb | " + " | ".join(versions) + " | why |", "|---" * (len(versions) + 2) + "|"]
     for name, cells in sorted(rows.items()):
         why = []

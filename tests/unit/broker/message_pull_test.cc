@@ -236,6 +236,36 @@ TEST_F(PullTest, AHeldPullIsDroppedWithItsConnection) {
   EXPECT_THROW(answer.get(), std::future_error);  // the reply was dropped unused
 }
 
+TEST_F(PullTest, HowFarAGroupWasServedIsKnown) {
+  const auto pulled = [this] {
+    return broker_.context().pulled->Find("g", {Topic("T"), QueueId(0)},
+                                          broker_.store().node().leader_info().term);
+  };
+  EXPECT_EQ(pulled(), std::nullopt);
+  for (const char* body : {"a", "b", "c"}) Send(body);
+  auto two = MessageHarness::PullHeader("T", 0, 0);
+  two.max_msg_nums = 2;
+  Pull(two);
+  EXPECT_EQ(pulled(), QueueOffset(2));
+  PullAt(2);
+  EXPECT_EQ(pulled(), QueueOffset(3));
+  PullAt(0);
+  two.queue_offset = 1;
+  Pull(two);
+  EXPECT_EQ(pulled(), QueueOffset(3));
+  Pull(MessageHarness::PullHeader("T", 1, 0));
+  EXPECT_EQ(pulled(), QueueOffset(3)) << "another queue";
+  two.queue_offset = 0;
+  two.max_msg_nums = 1;
+  Pull(two);
+  EXPECT_EQ(pulled(), QueueOffset(1));
+  auto held = broker_.Ask(MessageHarness::PullCommand(Holding(3, kPatience)));
+  ASSERT_TRUE(WaitUntilHeld());
+  EXPECT_EQ(pulled(), QueueOffset(3)) << "one that waits";
+  Send("d");
+  Take(&held);
+}
+
 TEST_F(PullTest, TagsSelectAndSkippedMessagesMoveTheOffset) {
   Send("1", "A");
   Send("2", "B");

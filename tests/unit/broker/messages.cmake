@@ -10,6 +10,7 @@ triad_test(unit_broker_messages
     message_pull_test.cc
     message_query_test.cc
     message_refusals_test.cc
+    message_runtime_info_test.cc
     message_send_back_test.cc
     message_send_test.cc
   DEPS triad_broker_processor LABELS unit)

@@ -64,7 +64,8 @@ class OneBroker {
                          [this](const BrokerConfig& c) {
                            retentions_.push_back(std::to_string(c.file_reserved_hours) + " h at " +
                                                  c.delete_when);
-                         }}),
+                         },
+                         [this](std::int32_t capacity) { send_queue_ = capacity; }}),
         info_processor_(context_, dynamic_config_, info_),
         lock_processor_(context_),
         offset_copy_processor_(context_),
@@ -133,6 +134,7 @@ class OneBroker {
   int registrations() const { return registrations_; }
   const std::string& name_servers() const { return name_servers_; }
   const std::vector<std::string>& retentions() const { return retentions_; }
+  std::int32_t send_queue() const { return send_queue_; }
 
  private:
   BrokerConfig config_;
@@ -158,6 +160,7 @@ class OneBroker {
   int registrations_ = 0;
   std::string name_servers_;
   std::vector<std::string> retentions_;
+  std::int32_t send_queue_ = 0;
   DynamicConfig dynamic_config_;
   InfoProcessor info_processor_;
   LockProcessor lock_processor_;

@@ -543,6 +543,52 @@ TEST_F(AdminTest, ProgressShowsWhereAGroupStands) {
   EXPECT_THAT(topics.value().topic_list, UnorderedElementsAre("T"));
 }
 
+TEST_F(AdminTest, WhatIsInFlightIsToldUntilItIsGone) {
+  const Topic t("T");
+  const auto note = [&](const char* group, std::int64_t next) {
+    broker_.context().pulled->Note(group, {t, QueueId(0)}, QueueOffset(next),
+                                   broker_.peer().term());
+  };
+  const auto pulled = [&] {
+    const Command answer = broker_.Ask(remoting::kGetConsumeStats, {{"consumerGroup", "g"}});
+    return remoting::ConsumeStats::Decode(answer.body)
+        .value()
+        .offset_table[{"T", "b0", 0}]
+        .pull_offset;
+  };
+  const auto known = [&](const char* group) {
+    return broker_.context().pulled->Find(group, {t, QueueId(0)}, broker_.peer().term());
+  };
+  CreateTopic("T", 1);
+  for (const char* group : {"g", "h"}) CreateGroup(group);
+  Send("T", 0, 9);
+  ASSERT_EQ(UpdateOffset("g", "T", 0, 4).code, 0);
+  ASSERT_EQ(QueryOffset("g", "T", 0).code, 0);  // committed
+  EXPECT_EQ(pulled(), 4) << "nothing was handed out";
+  note("g", 7);
+  EXPECT_EQ(pulled(), 7);
+  const Command all = broker_.Ask(remoting::kGetBrokerConsumeStats, {{"isOrder", "false"}});
+  EXPECT_THAT(all.body, HasSubstr(R"("totalDiff":5,"totalInflightDiff":3)"));
+  note("g", 2);
+  EXPECT_EQ(pulled(), 4) << "never in front of what is consumed";
+  note("g", 100);
+  EXPECT_EQ(pulled(), 9) << "never behind what there is";
+
+  ASSERT_EQ(broker_
+                .Ask(remoting::kInvokeBrokerToResetOffset,
+                     {{"topic", "T"}, {"group", "g"}, {"timestamp", "-1"}, {"isForce", "true"}})
+                .code,
+            0);
+  EXPECT_EQ(known("g"), std::nullopt) << "reset";
+  note("g", 7);
+  note("h", 7);
+  broker_.Ask(remoting::kDeleteSubscriptionGroup, {{"groupName", "g"}});
+  EXPECT_EQ(known("g"), std::nullopt) << "deleted";
+  EXPECT_EQ(known("h"), QueueOffset(7));
+  broker_.Ask(remoting::kDeleteTopicInBroker, {{"topic", "T"}});
+  EXPECT_EQ(known("h"), std::nullopt) << "with its topic";
+}
+
 TEST_F(AdminTest, AnOnlineGroupShowsOnlyWhatItSubscribesTo) {
   CreateTopic("T", 1);
   CreateTopic("Old", 1);

@@ -155,6 +155,17 @@ TEST_F(DynamicConfigTest, NS_4_AnotherListOfNameServersIsTakenAtOnce) {
   EXPECT_EQ(broker_.state().settings(), Settings()) << "it is this peer's";
 }
 
+TEST_F(DynamicConfigTest, TheLimitOfFlowControlIsThisPeersAndInForceAtOnce) {
+  const Command answer = Update("sendThreadPoolQueueCapacity=77\n");
+  EXPECT_EQ(answer.remark, "in force here: sendThreadPoolQueueCapacity");
+  EXPECT_EQ(broker_.send_queue(), 77);
+  EXPECT_THAT(Get(), HasSubstr("sendThreadPoolQueueCapacity=77\n"));
+  EXPECT_THAT(Text(), HasSubstr("sendThreadPoolQueueCapacity=77\n"));
+  EXPECT_EQ(broker_.state().settings(), Settings()) << "it is this peer's";
+  EXPECT_EQ(Update("sendThreadPoolQueueCapacity=0\n").code, 29);
+  EXPECT_EQ(broker_.send_queue(), 77);
+}
+
 TEST_F(DynamicConfigTest, TheAnswerSaysWhichIsWhich) {
   const Command answer = Update(
       "traceOn=false\nnamesrvAddr=127.0.0.1:1\nflushDiskType=SYNC_FLUSH\ntransactionTimeOut=1\n");
@@ -291,8 +302,10 @@ class ToldByTheGroup : public testing::Test {
     told_ = std::make_unique<DynamicConfig>(
         &config_, PosixFileSystem(),
         DynamicConfig::Effects{
-            [] {}, [](const std::string&) {},
-            [this](const BrokerConfig& copy) { hours_.push_back(copy.file_reserved_hours); }});
+            [] {},
+            [](const std::string&) {},
+            [this](const BrokerConfig& copy) { hours_.push_back(copy.file_reserved_hours); },
+            {}});
   }
 
   ConfigFile file_;
@@ -339,7 +352,7 @@ TEST_F(ToldByTheGroup, WhatThisVersionCannotTakeIsLeftAlone) {
 }
 
 TEST_F(ToldByTheGroup, WithoutAFileNothingIsWritten) {
-  DynamicConfig none(&config_, PosixFileSystem(), {[] {}, {}, {}});
+  DynamicConfig none(&config_, PosixFileSystem(), {[] {}, {}, {}, {}});
   none.Follow({{"brokerPermission", "4"}});
   EXPECT_FALSE(none.has_unwritten());
   EXPECT_TRUE(none.WriteGroup().ok());

@@ -208,8 +208,8 @@ TEST_F(RelayTest, ADM_1_StatisticsOfAnIdleTopicAreZeroAndOfAnUnknownOneAnError) 
 }
 
 TEST(BrokerStats, WindowsMove) {
-  BrokerStats stats("c");
   TimePoint now{std::chrono::hours(1)};
+  BrokerStats stats("c", now);
   stats.Sample(now);
   stats.NotePut(Topic("T"), 10, 1000);
   for (int i = 0; i < 60; ++i) stats.Sample(now += std::chrono::seconds(1));
@@ -228,9 +228,24 @@ TEST(BrokerStats, WindowsMove) {
   EXPECT_FALSE(stats.Find("TOPIC_PUT_NUMS", "T", now).has_value()) << "its day is over";
 }
 
+// What came just now is told as if the sample's time had passed, not as if it came all the time;
+// and the time before the process counted is no part of it.
+TEST(BrokerStats, TheFirstWindowIsOneSampleLong) {
+  const TimePoint boot{std::chrono::hours(1000)};
+  BrokerStats stats("c", boot);
+  stats.NotePut(Topic("T"), 60, 6000);
+  TimePoint now = boot + std::chrono::milliseconds(100);
+  const auto data = stats.Find("TOPIC_PUT_NUMS", "T", now).value();
+  EXPECT_DOUBLE_EQ(data.minute.tps, 6);
+  EXPECT_DOUBLE_EQ(data.hour.tps, 0.1);
+  EXPECT_DOUBLE_EQ(data.day.tps, 60.0 / 3600);
+  now = boot + std::chrono::seconds(30);
+  EXPECT_DOUBLE_EQ(stats.MinuteRate("TOPIC_PUT_NUMS", "T", now), 2);
+}
+
 TEST(BrokerStats, FetchesAndSendBacksAreCountedByTopicAndGroup) {
-  BrokerStats stats("c");
   const TimePoint now{std::chrono::hours(1)};
+  BrokerStats stats("c", now);
   stats.NoteGet(Topic("T"), "g", 3, 300);
   stats.NoteSendBack(Topic("T"), "g");
   EXPECT_EQ(stats.Find("GROUP_GET_NUMS", "T@g", now)->day.sum, 3);

@@ -154,7 +154,7 @@ class MetricsTest : public testing::Test {
   DiskGuard disk_;
   LogAlarm alarm_;
   Counters counters_;
-  BrokerStats stats_{"DefaultCluster"};
+  BrokerStats stats_{"DefaultCluster", clock_.MonoNow()};
   LongPolling long_polling_;
   ConsumerRegistry consumers_;
   ProducerRegistry producers_;

@@ -7,6 +7,7 @@
 #include "broker/service/dedup_watch.h"
 #include "broker/service/disk_guard.h"
 #include "broker/service/log_alarm.h"
+#include "broker/service/pulled_offsets.h"
 #include "tests/unit/broker/one_peer.h"
 #include "tests/unit/log_lines.h"
 
@@ -55,6 +56,48 @@ TEST(DedupWatch, ShowsKnownAndForgottenKeysOfAllTopics) {
   ShowDedup({{"Calm", 7, 0}, {"Full", 100, 5}}, &table);
   EXPECT_EQ(table.at("triadDedupKeys"), "107");
   EXPECT_EQ(table.at("triadDedupKeysEvicted"), "5");
+}
+
+TEST(PulledOffsets, CountInTheirTermUntilTheyAreForgotten) {
+  PulledOffsets pulled;
+  const TopicQueue first{Topic("T"), QueueId(0)};
+  const TopicQueue second{Topic("U"), QueueId(0)};
+  for (const char* group : {"g", "h"}) {
+    pulled.Note(group, first, QueueOffset(5), Term(1));
+    pulled.Note(group, second, QueueOffset(7), Term(1));
+  }
+  EXPECT_EQ(pulled.Find("g", first, Term(1)), QueueOffset(5));
+  EXPECT_EQ(pulled.Find("g", first, Term(2)), std::nullopt);
+  pulled.Note("g", first, QueueOffset(3), Term(2));
+  EXPECT_EQ(pulled.Find("g", first, Term(2)), QueueOffset(3));
+  pulled.Forget("g", second);
+  EXPECT_EQ(pulled.Find("g", second, Term(1)), std::nullopt);
+  EXPECT_EQ(pulled.Find("h", second, Term(1)), QueueOffset(7));
+  pulled.ForgetTopic(Topic("U"));
+  EXPECT_EQ(pulled.Find("h", second, Term(1)), std::nullopt);
+  EXPECT_EQ(pulled.Find("h", first, Term(1)), QueueOffset(5));
+  pulled.ForgetGroup("h");
+  EXPECT_EQ(pulled.Find("h", first, Term(1)), std::nullopt);
+}
+
+TEST(PulledOffsets, AreBoundedAndWhatOlderTermsLeftMakesRoom) {
+  PulledOffsets pulled;
+  const auto queue = [](std::size_t i) {
+    return TopicQueue{Topic("T"), QueueId(static_cast<std::int32_t>(i))};
+  };
+  for (std::size_t i = 0; i < PulledOffsets::kQueuesMax; ++i) {
+    pulled.Note("g", queue(i), QueueOffset(1), Term(i % 2 == 0 ? 1 : 2));
+  }
+  pulled.Note("h", queue(0), QueueOffset(4), Term(2));
+  EXPECT_EQ(pulled.Find("h", queue(0), Term(2)), QueueOffset(4));
+  EXPECT_EQ(pulled.Find("g", queue(1), Term(2)), QueueOffset(1));
+  EXPECT_EQ(pulled.Find("g", queue(0), Term(1)), std::nullopt);
+  for (std::size_t i = 0; i < PulledOffsets::kQueuesMax; ++i) {
+    pulled.Note("g", queue(i), QueueOffset(2), Term(2));
+  }
+  EXPECT_EQ(pulled.Find("g", queue(PulledOffsets::kQueuesMax - 2), Term(2)), std::nullopt);
+  pulled.Note("h", queue(0), QueueOffset(5), Term(2));
+  EXPECT_EQ(pulled.Find("h", queue(0), Term(2)), QueueOffset(5)) << "known ones go on";
 }
 
 TEST(TimerQueue, TasksRunInOrderOfTheirTime) {

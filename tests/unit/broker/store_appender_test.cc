@@ -411,6 +411,11 @@ TEST_F(AppenderTest, WIRE_5_TooManyProposalsAreBusyUntilOneHasItsFate) {
   Apply(LogIndex{10}, Term{1});
   EXPECT_EQ(appender_->waiting(), 1u);
   EXPECT_FALSE(answered(Send("T", 0, "4")));
+  appender_->SetWaitingMax(3);
+  EXPECT_FALSE(answered(Send("T", 0, "5")));
+  appender_->SetWaitingMax(1);
+  EXPECT_EQ(code(Send("T", 0, "6")), StatusCode::kBusy);
+  EXPECT_EQ(appender_->waiting(), 3u) << "what waits stays";
 }
 
 TEST_F(AppenderTest, TooManyBytesAreBusyUntilTheyAreBuilt) {
