@@ -7,8 +7,9 @@ options with those of our own mqadmin.
 
 OUTPUTS holds theirs-VERSION/, ours-VERSION/ and options-VERSION.txt; PROGRAM is our mqadmin. Counts, offsets, differences,
 queue numbers, permissions and sizes of messages must agree, and so must how often a line comes and, where the output
-has one, the order. Masked: addresses, times, ids, positions in the log. Of sizes of a server's own files it is compared
-whether they are zero; rates depend on when the verb was run. Each difference that stays is explained by a line of explained.txt or fails the run.
+has one, the order. Masked: addresses, times, ids, positions in the log. Of rates, and of sizes of a server's own files,
+it is compared whether they are zero, the rates in the verbs that run under traffic (".traffic"): elsewhere they depend on
+when the verb was run. Each difference that stays is explained by a line of explained.txt or fails the run.
 """
 
 import collections
@@ -43,8 +44,12 @@ UNORDERED = re.compile(r"topicList(\..*)?|get(Broker|Namesrv)Config|producer|sta
 
 # Values of brokerStatus. Others must be equal.
 OWN_STATUS = re.compile(r"bootTimestamp|runtime|commitLogDirCapacity|(commitLog|consumeQueue)DiskRatio.*|.*HeadWaitTimeMills"
-                        r"|(put|get\w+)Tps|put(Latency\d+|MessageDistributeTime|MessageEntireTimeMax)|getMessageEntireTimeMax|triad\w+")
+                        r"|put(Latency\d+|MessageDistributeTime|MessageEntireTimeMax)|getMessageEntireTimeMax|triad\w+")
+RATE_STATUS = re.compile(r"(put|get\w+)Tps")
 SIZE_STATUS = re.compile(r"\w*Capacity|commitLogMaxOffset|putMessage(SizeTotal|AverageSize)|earliestMessageTimeStamp")
+# Under traffic they grow while they are compared.
+COUNT_STATUS = re.compile(r"msg(Put|Get)TotalTodayNow|putMessageTimesTotal|dispatchBehindBytes|remainHowManyDataToFlush"
+                          r"|\w+QueueSize")
 
 
 # The names that scripts, exportConfigs and exportMetrics read; the original prints every key it has.
@@ -70,11 +75,14 @@ def lines_of(text):
         return text.splitlines()
 
 
-def masked(text):
+def masked(verb, text):
     lines = []
     for line in lines_of(text):
         for pattern, replacement in MASKS:
             line = re.sub(pattern, replacement, line)
+        line = re.sub(r'("(counter|stateVersion)": )\d+', r"\1VERSION", line)  # of exported tables, each server's own
+        if verb.endswith(".traffic"):  # everything grows while it is compared
+            line = re.sub(r"(?<![\w.-])\d+(\.\d+)?(E-?\d+)?(?![\w.-])", lambda number: zero_or_not(number[0]), line)
         line = RATE.sub("RATE", line).strip()
         if line:
             lines.append(line)
@@ -87,13 +95,15 @@ def split(line):
     return key.strip(), value.strip()
 
 
-def status_lines(text):
+def status_lines(verb, text):
+    traffic = verb.endswith(".traffic")
     lines = []
     for line in text.splitlines():
         key, value = split(line)
-        if OWN_STATUS.fullmatch(key):
+        if OWN_STATUS.fullmatch(key) or (RATE_STATUS.fullmatch(key) and not traffic) or (
+            COUNT_STATUS.fullmatch(key) and traffic):
             value = "ITS OWN"
-        elif SIZE_STATUS.fullmatch(key):
+        elif RATE_STATUS.fullmatch(key) or SIZE_STATUS.fullmatch(key):
             value = zero_or_not(value)
         if key:
             lines.append(f"{key} {value}")
@@ -136,12 +146,12 @@ def compare(version, verb, theirs, ours, explained):
     """(lines without a reason, reasons)."""
     both = []
     for text in (theirs, ours):
-        if verb == "brokerStatus":
-            both.append(status_lines(text))
+        if verb.startswith("brokerStatus"):
+            both.append(status_lines(verb, text))
         elif verb in ("getBrokerConfig", "getNamesrvConfig"):
             both.append(config_lines(text))
         else:
-            both.append([line for line in masked(text)
+            both.append([line for line in masked(verb, text)
                          if verb != "dashboard.config" or line.removeprefix("config is ") in READ_NAMES])
     different = differences(*both, UNORDERED.fullmatch(verb))
     left, reasons = [], []
@@ -261,8 +271,9 @@ def write_section(root, outputs, versions):
                "`dashboard.*` and `exporter.*` are the calls that the pages of rocketmq-dashboard and the metrics of rocketmq-exporter",
                "are made of, by the same admin library (`Pages.java`), since neither is in Maven. Counts, offsets, differences, queue",
                "numbers, permissions and sizes of messages must agree, as must the order where there is one; addresses, times, ids and",
-               "rates and positions in the log are masked; of sizes of a server's files it is compared whether they are zero. `=`: no",
-               "other difference; explained: with the reasons beside it. By `tests/interop/mqadmin/run.sh`.", "",
+               "positions in the log are masked; of rates and of sizes of a server's files it is compared whether they are zero, of rates",
+               "in the rows `.traffic`, which run while messages come and go. `=`: no other difference; explained: with the reasons",
+               "beside it. By `tests/interop/mqadmin/run.sh`.", "",
                "| verb | " + " | ".join(versions) + " | why |", "|---" * (len(versions) + 2) + "|"]
     for name, cells in sorted(rows.items()):
         why = []

@@ -38,14 +38,10 @@ classpath() {
   fi
   cat "$file"
 }
-if ! command -v mvn >/dev/null || ! command -v java >/dev/null; then
-  echo "skipped: no java or mvn on this machine (bin/setup installs them)"
-  exit 77
-fi
-if ! server_path=$(classpath server $server); then
-  echo "skipped: Maven cannot get the original server (see $target/mvn.log)"
-  exit 77
-fi
+. "$root/tests/interop/skip.sh"
+need java "no java on this machine (bin/setup installs it)"
+need mvn "no mvn on this machine (bin/setup installs it)"
+server_path=$(classpath server $server) || skip "Maven cannot get the original server (see $target/mvn.log)" probe_maven
 
 pids=""
 trap 'for pid in $pids; do kill "$pid" 2>/dev/null || true; done' EXIT
@@ -112,10 +108,7 @@ stop() {
   pids=""
 }
 
-if ! tools=$(classpath tools "$version"); then
-  echo "skipped: Maven cannot get rocketmq-tools $version (see $target/mvn.log)"
-  exit 77
-fi
+tools=$(classpath tools "$version") || skip "Maven cannot get rocketmq-tools $version (see $target/mvn.log)" probe_maven
 classes=$outputs/classes-$version
 mkdir -p "$classes"
 javac -nowarn -cp "$tools" -d "$classes" "$here"/src/main/java/triad/*.java
@@ -126,7 +119,7 @@ for whose in theirs ours; do
   start $whose
   rm -rf "$outputs/$whose-$version"
   # shellcheck disable=SC2086
-  (cd "$target" && timeout 900 $java triad.RunVerbs "$address" "$verbs" "$outputs/$whose-$version")
+  (cd "$target" && timeout 900 $java triad.RunVerbs "$address" "$verbs" "$outputs/$whose-$version" "$here")
   stop
 done
 python3 "$here/compare.py" "$root" "$outputs" "$build/bin/triad-admin" "$version"

@@ -1,11 +1,15 @@
 package triad;
 
+import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
+import org.apache.rocketmq.tools.monitor.MonitorConfig;
+import org.apache.rocketmq.tools.monitor.MonitorListener;
+import org.apache.rocketmq.tools.monitor.MonitorService;
 
 /**
  * The calls of the pages of rocketmq-dashboard and of the tasks of rocketmq-exporter, by the same admin library, since
@@ -42,6 +46,7 @@ final class Pages {
         pages.put("brokerRuntime", this::brokerRuntime);
         pages.put("brokerStats", this::brokerStats);
         pages.put("consumeTime", this::consumeTime);
+        pages.put("monitor", this::monitor);
     }
 
     String run(String name, String namesrv) throws Exception {
@@ -239,11 +244,11 @@ final class Pages {
     }
 
     private void brokerStats(DefaultMQAdminExt admin, StringBuilder out) throws Exception {
-        for (String[] one : new String[][] {{"TOPIC_PUT_NUMS", TOPIC}, {"TOPIC_PUT_SIZE", TOPIC},
-            {"GROUP_GET_NUMS", TOPIC + "@" + GROUP}, {"GROUP_GET_SIZE", TOPIC + "@" + GROUP},
+        for (String[] one : new String[][] {{"TOPIC_PUT_NUMS", "TopicT"}, {"TOPIC_PUT_SIZE", "TopicT"},
+            {"GROUP_GET_NUMS", "TopicT@GroupT"}, {"GROUP_GET_SIZE", "TopicT@GroupT"},
             {"BROKER_PUT_NUMS", "DefaultCluster"}, {"BROKER_GET_NUMS", "DefaultCluster"}}) {
             var data = admin.viewBrokerStatsData(broker, one[0], one[1]);
-            line(out, one[0], data.getStatsMinute().getTps() >= 0);
+            line(out, one[0], (data.getStatsMinute().getTps() > 0) + " " + (data.getStatsMinute().getSum() > 0));
         }
         try {
             admin.viewBrokerStatsData(broker, "TOPIC_PUT_NUMS", "NoSuchTopic");
@@ -259,5 +264,34 @@ final class Pages {
         long delay = 0;
         for (var span : spans) delay += span.getDelayTime();
         line(out, "delay", delay);
+    }
+
+    // ---- startMonitoring -------------------------------------------------------------------------------------------
+
+    /** One round of the verb that only writes to a log, every minute, and has no end. */
+    private void monitor(DefaultMQAdminExt admin, StringBuilder out) throws Exception {
+        TreeSet<String> told = new TreeSet<>();  // groups come out of a hash table
+        var listener = (MonitorListener) Proxy.newProxyInstance(getClass().getClassLoader(),
+            new Class<?>[] {MonitorListener.class}, (proxy, method, given) -> {
+                synchronized (told) {
+                    if (given == null) return null;
+                    String text = String.valueOf(given[0]);
+                    if (given[0] instanceof Map) text = "clients " + ((Map<?, ?>) given[0]).keySet().size();
+                    told.add(method.getName() + " " + text.replaceAll("DelayTimeMills=\\d+", "DelayTimeMills"));
+                }
+                return null;
+            });
+        MonitorConfig config = new MonitorConfig();
+        config.setNamesrvAddr(admin.getNamesrvAddr());
+        MonitorService service = new MonitorService(config, listener, null);
+        service.start();
+        try {
+            service.doMonitorWork();
+        } finally {
+            service.shutdown();
+        }
+        synchronized (told) {
+            names(out, "told", told);
+        }
     }
 }

@@ -22,10 +22,12 @@ import org.apache.rocketmq.tools.command.MQAdminStartup;
 
 /**
  * Runs the verbs of a script with the original's mqadmin, in one process, and keeps what each prints.
- * Arguments: name server, script, output directory.
+ * Arguments: name server, script, output directory, directory of the files that verbs read ({here}).
  *
  * A line of the script is "name: verb options", with {namesrv}, {broker} (address of the one with id 0),
- * {name} (its name) and what "name: capture VARIABLE REGEX" took from the last output; or "name: page PAGE" (Pages.java).
+ * {name} (its name) and what "name: capture VARIABLE REGEX" took from the last output; or "name: page PAGE" (Pages.java);
+ * or "name: show FILE", what the last verb exported; or "name: end after SECONDS verb options" of a verb without an end;
+ * or "start: clients", "start: traffic" (Traffic.java) and "stop: traffic".
  */
 public class RunVerbs {
     private static final PrintStream CONSOLE = System.out;
@@ -36,6 +38,9 @@ public class RunVerbs {
     private static final Map<String, String> VALUES = new HashMap<>();
     private static DefaultMQPushConsumer consumer;
     private static DefaultMQProducer producer;
+    private static Traffic traffic;
+    private static int seconds;  // for the verb
+    private static boolean hasEnd;
     private static volatile boolean verbRuns;
 
     /** A verb that is used wrongly ends the process: here it only ends its thread. */
@@ -58,6 +63,7 @@ public class RunVerbs {
     public static void main(String[] args) throws Exception {
         forbidExit();
         VALUES.put("namesrv", args[0]);
+        VALUES.put("here", args[3]);
         Path out = Path.of(args[2]);
         Files.createDirectories(out);
         String last = "";
@@ -88,6 +94,25 @@ public class RunVerbs {
             if (words.get(0).equals("clients")) {
                 startClients();
                 continue;
+            }
+            if (words.get(0).equals("traffic")) {
+                if (name.equals("start")) {
+                    traffic = new Traffic(VALUES.get("namesrv"));
+                } else {
+                    traffic.close();
+                }
+                continue;
+            }
+            if (words.get(0).equals("show")) {
+                Files.writeString(out.resolve(name + ".txt"), Files.readString(Path.of(words.get(1))));
+                Files.delete(Path.of(words.get(1)));
+                continue;
+            }
+            seconds = VERB_SECONDS;
+            hasEnd = !words.get(0).equals("end");
+            if (!hasEnd) {
+                seconds = Integer.parseInt(words.get(2));
+                words = words.subList(3, words.size());
             }
             if (words.get(0).equals("page")) {
                 Files.writeString(out.resolve(name + ".txt"), new Pages(VALUES.get("broker")).run(words.get(1), args[0]));
@@ -132,12 +157,17 @@ public class RunVerbs {
         AtomicReference<Throwable> thrown = new AtomicReference<>();
         System.setOut(printer);
         System.setErr(printer);
+        forgetVerbs();
         Thread verb = new Thread(() -> MQAdminStartup.main0(words, null));
         verb.setUncaughtExceptionHandler((thread, error) -> thrown.set(error));
         verbRuns = true;
         verb.start();
-        verb.join(VERB_SECONDS * 1000L);
-        boolean late = verb.isAlive();
+        verb.join(seconds * 1000L);
+        boolean late = hasEnd && verb.isAlive();
+        if (!hasEnd) {
+            verb.interrupt();
+            verb.join(VERB_SECONDS * 1000L);
+        }
         verbRuns = late;
         System.setOut(CONSOLE);
         System.setErr(CONSOLE);
@@ -149,6 +179,15 @@ public class RunVerbs {
             text += "\nTHREW " + thrown.get() + "\n";
         }
         return text;
+    }
+
+    /** Each run has verbs of its own, as a process has: some keep a producer that they have shut down. */
+    private static void forgetVerbs() throws Exception {
+        for (var field : MQAdminStartup.class.getDeclaredFields()) {
+            if (!List.class.isAssignableFrom(field.getType())) continue;
+            field.setAccessible(true);
+            ((List<?>) field.get(null)).clear();
+        }
     }
 
     /** A consumer in group GroupA and a producer in group ProducerA, which traces, online until the end. */
