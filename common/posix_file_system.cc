@@ -1,8 +1,10 @@
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,8 +13,10 @@
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "common/file_system.h"
+#include "common/zeroed_file.h"
 
 namespace triad {
 namespace {
@@ -41,15 +45,27 @@ auto Uninterrupted(Call call) {
   return result;
 }
 
-class PosixFile final : public File {
+// Where O_DIRECT is known to be coherent beside writes through the cache.
+bool MayBypassCache(int fd) {
+  struct statfs info {};
+  if (::fstatfs(fd, &info) != 0) return false;
+  return info.f_type == EXT4_SUPER_MAGIC || info.f_type == XFS_SUPER_MAGIC;
+}
+
+class PosixFile final : public File, public ZeroedFile {
  public:
   PosixFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
   PosixFile(const PosixFile&) = delete;
   PosixFile& operator=(const PosixFile&) = delete;
-  ~PosixFile() override { ::close(fd_); }
+  ~PosixFile() override {
+    ::close(fd_);
+    if (direct_fd_ >= 0) ::close(direct_fd_);
+  }
 
   Status Write(std::uint64_t offset, std::span<const std::string_view> parts) override;
   Result<std::size_t> Read(std::uint64_t offset, std::span<char> buffer) const override;
+
+  Status WriteZerosUncached(std::uint64_t offset, std::uint64_t size) override;
 
   Status Sync() override {
     return Check(Uninterrupted([this] { return ::fdatasync(fd_); }), "fdatasync");
@@ -79,7 +95,31 @@ class PosixFile final : public File {
 
   const int fd_;
   const std::string path_;
+  // Of the thread that writes zeros.
+  int direct_fd_ = -1;
+  bool is_direct_tried_ = false;
 };
+
+Status PosixFile::WriteZerosUncached(std::uint64_t offset, std::uint64_t size) {
+  constexpr std::size_t kPieceBytes = 1u << 20;
+  alignas(kZeroAlign) static std::array<char, kPieceBytes> zeros{};  // never written: .bss
+  if (!std::exchange(is_direct_tried_, true) && MayBypassCache(fd_)) {
+    // By the descriptor: the name may be another file's by now.
+    const std::string same = "/proc/self/fd/" + std::to_string(fd_);
+    direct_fd_ = ::open(same.c_str(), O_RDWR | O_DIRECT | O_CLOEXEC);
+  }
+  if (direct_fd_ < 0) return Status::Unsupported("no way past the page cache for " + path_);
+  while (size > 0) {
+    const std::size_t piece = std::min<std::uint64_t>(size, kPieceBytes);
+    const ssize_t n = Uninterrupted(
+        [&] { return ::pwrite(direct_fd_, zeros.data(), piece, static_cast<off_t>(offset)); });
+    if (n < 0) return FromErrno(errno, "write zeros to", path_);
+    if (n == 0) return Status::IoError("write zeros to " + path_ + ": nothing was written");
+    offset += static_cast<std::uint64_t>(n);
+    size -= static_cast<std::uint64_t>(n);
+  }
+  return Status::Ok();
+}
 
 Status PosixFile::Write(std::uint64_t offset, std::span<const std::string_view> parts) {
   std::size_t part = 0;     // the first part that is not yet wholly written

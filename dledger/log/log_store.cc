@@ -208,8 +208,10 @@ Status FileLogStore::AppendRun(std::span<const EntryRef> run) {
     const Status rolled = Roll(first.segment_base);
     if (!rolled.ok()) return Broken(rolled);
   }
-  Status written = preparer_.Claim(tail.position);
-  if (written.ok()) written = current_->Write(first.position, parts_);
+  const Result<std::string_view> padding = preparer_.Claim(tail.position);
+  if (!padding.ok()) return Broken(padding.status());
+  if (!untrusted_remains_) parts_.push_back(*padding);  // remains stay until they are judged
+  const Status written = current_->Write(first.position, parts_);
   if (!written.ok()) return Broken(written);
   live_tail_ = tail;
   index_.Append(run, current_);
@@ -245,6 +247,7 @@ Status FileLogStore::Sync() {
   Status synced = current_->WriteWindow(SyncWindow{.begin = synced_, .end = end});
   if (synced.ok()) synced = current_->Sync();
   if (!synced.ok()) return Broken(synced);
+  preparer_.NoteSync(end - synced_);
   synced_ = end;
   index_.MarkSynced();
   const Status hint = files_.synced->WriteHint(std::max(end, hint_floor_));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/byte_order.h"
+#include "common/zeroed_file.h"
 
 namespace triad::dledger {
 namespace {
@@ -73,13 +74,28 @@ Status SegmentFile::Write(PhysicalOffset at, std::span<const std::string_view> p
   return file_->Write(FileOffset(at), parts);
 }
 
+// Whole blocks past the page cache where that can be.
 Status SegmentFile::WriteZeros(PhysicalOffset begin, PhysicalOffset end) {
   CHECK_GE(begin, base_);
-  while (begin < end) {
-    const std::int64_t size = std::min<std::int64_t>(end - begin, kZeroChunkBytes);
-    const auto zeros = std::string_view(ZeroChunk()).substr(0, static_cast<std::size_t>(size));
-    TRIAD_RETURN_IF_ERROR(file_->Write(FileOffset(begin), zeros));
-    begin += size;
+  auto* const uncached = dynamic_cast<ZeroedFile*>(file_.get());
+  const std::uint64_t to = FileOffset(std::max(begin, end));
+  std::uint64_t at = FileOffset(begin);
+  bool is_past_cache = uncached != nullptr;
+  while (at < to) {
+    const std::uint64_t rest = at % kZeroAlign;
+    std::uint64_t size = std::min<std::uint64_t>(to - at, kZeroChunkBytes);
+    if (is_past_cache && rest == 0 && size >= kZeroAlign) {
+      size -= size % kZeroAlign;
+      const Status written = uncached->WriteZerosUncached(at, size);
+      is_past_cache = written.code() != StatusCode::kUnsupported;
+      if (!is_past_cache) continue;
+      if (!written.ok()) return written;
+    } else {
+      if (is_past_cache) size = std::min(size, kZeroAlign - rest);
+      const auto zeros = std::string_view(ZeroChunk()).substr(0, static_cast<std::size_t>(size));
+      TRIAD_RETURN_IF_ERROR(file_->Write(at, zeros));
+    }
+    at += size;
   }
   return {};
 }

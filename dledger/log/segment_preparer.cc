@@ -1,11 +1,32 @@
 #include "dledger/log/segment_preparer.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "common/mutant.h"
+#include "common/zeroed_file.h"
 
 namespace triad::dledger {
+namespace {
+
+// Syncs of more cost the disk less than the zeros in front of them would, although they change
+// metadata; provided that nobody has to fear a full disk.
+constexpr std::int64_t kLargeSyncBytes = 768 << 10;
+constexpr std::uint64_t kAmpleBytes = 1u << 30;
+
+PhysicalOffset BlockEnd(PhysicalOffset at, PhysicalOffset base) {
+  static_assert(kSegmentHeadBytes % kZeroAlign == 0);
+  constexpr auto kBlock = static_cast<std::int64_t>(kZeroAlign);
+  return base + (at - base + kBlock - 1) / kBlock * kBlock;
+}
+
+std::string_view ZerosBehind(PhysicalOffset end, PhysicalOffset base, PhysicalOffset ready) {
+  static constexpr std::array<char, kZeroAlign> kZeros{};
+  return {kZeros.data(), static_cast<std::size_t>(std::min(BlockEnd(end, base), ready) - end)};
+}
+
+}  // namespace
 
 Status SegmentPreparer::Start(std::shared_ptr<SegmentFile> current, PhysicalOffset end,
                               std::shared_ptr<SegmentFile> next, bool may_create_next) {
@@ -27,14 +48,16 @@ Status SegmentPreparer::Start(std::shared_ptr<SegmentFile> current, PhysicalOffs
   return {};
 }
 
-Status SegmentPreparer::Claim(PhysicalOffset end) {
+Result<std::string_view> SegmentPreparer::Claim(PhysicalOffset end) {
   std::shared_ptr<SegmentFile> overrun;
+  std::string_view padding;
   {
     std::unique_lock hold(mutex_);
     if (end > current_.ready) {
       idle_.wait(hold, [this] { return !busy_; });
       current_.ready = std::max(current_.ready, end);
     }
+    padding = ZerosBehind(end, current_.file->base(), current_.ready);
     // The leader's segments are longer than expected: this is not where the next one begins.
     if (next_.file && end > next_.file->base()) {
       idle_.wait(hold, [this] { return !busy_; });
@@ -42,14 +65,25 @@ Status SegmentPreparer::Claim(PhysicalOffset end) {
       next_ = Part{};
     }
   }
-  if (!overrun) return {};
+  if (!overrun) return padding;
   TRIAD_RETURN_IF_ERROR(fs_.Remove(overrun->path()));
-  return fs_.SyncDir(dir_);
+  TRIAD_RETURN_IF_ERROR(fs_.SyncDir(dir_));
+  return padding;
 }
 
 void SegmentPreparer::Advance(PhysicalOffset end) {
   const std::lock_guard hold(mutex_);
   end_ = end;
+}
+
+void SegmentPreparer::NoteSync(std::int64_t bytes) {
+  mean_sync_bytes_ += (bytes - mean_sync_bytes_) / 4;
+}
+
+bool SegmentPreparer::GrowsUnprepared() const {
+  if (mean_sync_bytes_ < kLargeSyncBytes) return false;
+  const Result<Space> space = fs_.GetSpace(dir_);
+  return space.ok() && space->available_bytes >= kAmpleBytes;
 }
 
 std::shared_ptr<SegmentFile> SegmentPreparer::Stop() {
@@ -77,7 +111,7 @@ bool SegmentPreparer::NextJobLocked(std::int64_t ahead_bytes, Job* job) const {
   // Beyond its expected size a segment ends nobody knows where.
   const bool open_ended = end_ > limit;
   if (open_ended || current_.ready < limit) {
-    const PhysicalOffset end = current_.ready + chunk;
+    const PhysicalOffset end = BlockEnd(current_.ready + chunk, current_.file->base());
     *job = Job{current_.file, current_.ready, open_ended ? end : std::min(end, limit)};
     return true;
   }
@@ -88,7 +122,8 @@ bool SegmentPreparer::NextJobLocked(std::int64_t ahead_bytes, Job* job) const {
   }
   const PhysicalOffset next_limit = next_.file->base() + segment_bytes_;
   if (next_.ready >= next_limit) return false;
-  *job = Job{next_.file, next_.ready, std::min(next_.ready + chunk, next_limit)};
+  const PhysicalOffset end = BlockEnd(next_.ready + chunk, next_.file->base());
+  *job = Job{next_.file, next_.ready, std::min(end, next_limit)};
   return true;
 }
 
@@ -120,6 +155,7 @@ void SegmentPreparer::FinishLocked(const Job& job, std::shared_ptr<SegmentFile> 
 }
 
 Status SegmentPreparer::Prepare(std::uint64_t ahead_bytes) {
+  if (GrowsUnprepared()) return {};
   while (true) {
     Job job;
     {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/file_system.h"
+#include "common/zeroed_file.h"
 
 namespace triad {
 namespace {
@@ -47,6 +48,29 @@ TEST_F(PosixFileSystemTest, WritingNothingIsNoError) {
   EXPECT_TRUE(file->Write(0, std::string_view()).ok());
   EXPECT_TRUE(file->Write(0, std::span<const std::string_view>()).ok());
   EXPECT_EQ(file->Size().value(), 0u);
+}
+
+// Past the page cache, where what was written through it may still stand alone.
+TEST_F(PosixFileSystemTest, UncachedZerosReplaceTheirRangeOnly) {
+  const std::unique_ptr<File> file = Create("f");
+  const std::string old(6 * kZeroAlign, 'x');
+  ASSERT_TRUE(file->Write(0, old).ok());
+  auto* const zeroed = dynamic_cast<ZeroedFile*>(file.get());
+  ASSERT_NE(zeroed, nullptr);
+  const Status written = zeroed->WriteZerosUncached(2 * kZeroAlign, 3 * kZeroAlign);
+  std::string want = old;
+  if (written.ok()) want.replace(2 * kZeroAlign, 3 * kZeroAlign, 3 * kZeroAlign, '\0');
+  EXPECT_TRUE(written.ok() || written.code() == StatusCode::kUnsupported) << written;
+  EXPECT_TRUE(ReadFile(fs_, Path("f")).value() == want);
+}
+
+TEST_F(PosixFileSystemTest, UncachedZerosMakeTheFileLonger) {
+  const std::unique_ptr<File> file = Create("f");
+  const std::uint64_t large = 3u << 20;
+  const Status written = dynamic_cast<ZeroedFile&>(*file).WriteZerosUncached(kZeroAlign, large);
+  if (written.code() == StatusCode::kUnsupported) return;  // not on this file system
+  ASSERT_TRUE(written.ok()) << written;
+  EXPECT_TRUE(ReadFile(fs_, Path("f")).value() == std::string(kZeroAlign + large, '\0'));
 }
 
 TEST_F(PosixFileSystemTest, ReadStopsAtTheEndOfTheFile) {
