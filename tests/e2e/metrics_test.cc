@@ -115,7 +115,9 @@ TEST_F(Metrics, ADM_4_AStoppedConsumersLagIsScrapedInMessagesAndMilliseconds) {
     const int bytes = std::atoi(info->at("putMessageSizeTotal").c_str());
     EXPECT_GE(stored, i == leader ? 40 : 0) << i;
     EXPECT_GE(bytes, stored * kRecordMin) << i;
-    if (i != leader) EXPECT_EQ(bytes, 0) << i;
+    if (i != leader) {
+      EXPECT_EQ(bytes, 0) << i;
+    }
   }
 
   const std::int64_t before_first = WallNowMs();
