@@ -115,7 +115,8 @@ TEST(LogOnDisk, WhatIsAppendedWhileZerosAreWrittenAheadIsThere) {
       while (!is_over) EXPECT_TRUE((*store)->Prepare().ok());
     });
     for (int i = 0; i < 400; ++i) {
-      const std::vector<EntryRef> entry = model.MakeMany(1, 1 + 7919u * (i % 7) % 6000);
+      const std::vector<EntryRef> entry =
+          model.MakeMany(1, 1 + 7919u * static_cast<unsigned>(i % 7) % 6000);
       EXPECT_TRUE((*store)->Append(entry).ok());
       if (i % 4 != 0) continue;
       EXPECT_TRUE((*store)->Sync().ok());
