@@ -141,12 +141,19 @@ void ProgressProcessor::OnConsumeStats(const RequestPtr& request, const Reply& r
     reply(BadRequest(request->command, header.status()));
     return;
   }
-  const GroupName group(header->consumer_group);
-  const bool posted = context_.store.node().PostReader(
-      [this, request, reply, group, topics = TopicsFor(header.value())] {
-        ReadConsumeStats(request, reply, group, topics);
+  // What the group committed a moment ago is its progress too.
+  context_.offsets.Flush(
+      GroupName(header->consumer_group), request->arrived + kBudget,
+      [this, request, reply, header = header.value()](const Status& flushed) {
+        if (flushed.code() == StatusCode::kNotLeader) {
+          reply(NotLeaderResponse(request->command));
+          return;
+        }
+        const bool posted = context_.store.node().PostReader([this, request, reply, header] {
+          ReadConsumeStats(request, reply, GroupName(header.consumer_group), TopicsFor(header));
+        });
+        if (!posted) reply(ResponseOf(request->command, Status::Busy("too many reads wait")));
       });
-  if (!posted) reply(ResponseOf(request->command, Status::Busy("too many reads wait")));
 }
 
 void ProgressProcessor::ReadConsumeStats(const RequestPtr& request, const Reply& reply,

@@ -543,6 +543,26 @@ TEST_F(AdminTest, ProgressShowsWhereAGroupStands) {
   EXPECT_THAT(topics.value().topic_list, UnorderedElementsAre("T"));
 }
 
+TEST_F(AdminTest, ProgressCountsWhatWasCommittedAMomentAgo) {
+  BrokerConfig config = OneBroker::DefaultConfig();
+  config.offset_commit_interval = std::chrono::hours(1);
+  OneBroker broker(config);
+  StateCommand command;
+  TopicConfig& topic = command.put_topics.emplace_back();
+  topic.name = Topic("T");
+  topic.read_queues = topic.write_queues = 1;
+  command.put_groups.emplace_back().name = GroupName("g");
+  broker.peer().Apply(command);
+  const auto commits = broker.Connect();
+  broker.Start(commits, remoting::kUpdateConsumerOffset,
+               {{"consumerGroup", "g"}, {"topic", "T"}, {"queueId", "0"}, {"commitOffset", "7"}});
+  const Command answer = broker.Ask(remoting::kGetConsumeStats, {{"consumerGroup", "g"}});
+  const auto table = remoting::ConsumeStats::Decode(answer.body).value().offset_table;
+  ASSERT_EQ(table.size(), 1u);
+  EXPECT_EQ(table.at({"T", "b0", 0}).consumer_offset, 7);
+  EXPECT_EQ(commits->Next().code, 0);
+}
+
 TEST_F(AdminTest, WhatIsInFlightIsToldUntilItIsGone) {
   const Topic t("T");
   const auto note = [&](const char* group, std::int64_t next) {

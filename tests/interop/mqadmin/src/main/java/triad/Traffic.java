@@ -32,6 +32,7 @@ final class Traffic implements AutoCloseable {
         producer.start();
         consumer.setNamesrvAddr(namesrv);
         consumer.setInstanceName("trafficConsumer");
+        consumer.setAwaitTerminationMillisWhenShutdown(PATIENCE_MS);  // else the last message may be left uncommitted
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
         consumer.subscribe("TopicT", "*");
         consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
