@@ -113,6 +113,11 @@ Status PosixFile::WriteZerosUncached(std::uint64_t offset, std::uint64_t size) {
     const std::size_t piece = std::min<std::uint64_t>(size, kPieceBytes);
     const ssize_t n = Uninterrupted(
         [&] { return ::pwrite(direct_fd_, zeros.data(), piece, static_cast<off_t>(offset)); });
+    // Larger blocks than ours, or a file system that has its reasons: by the cache, then.
+    if (n < 0 && errno == EINVAL) {
+      ::close(std::exchange(direct_fd_, -1));
+      return Status::Unsupported("no zeros past the page cache for " + path_);
+    }
     if (n < 0) return FromErrno(errno, "write zeros to", path_);
     if (n == 0) return Status::IoError("write zeros to " + path_ + ": nothing was written");
     offset += static_cast<std::uint64_t>(n);

@@ -18,7 +18,7 @@ class ZeroedFile {
  public:
   virtual ~ZeroedFile() = default;
   // [offset, offset + size), multiples of kZeroAlign; not synced. Errors: as File::Write;
-  // kUnsupported: not here, nothing was written.
+  // kUnsupported: not here; some of it may be written, use Write for all of it.
   virtual Status WriteZerosUncached(std::uint64_t offset, std::uint64_t size) = 0;
 };
 

@@ -73,6 +73,16 @@ TEST_F(PosixFileSystemTest, UncachedZerosMakeTheFileLonger) {
   EXPECT_TRUE(ReadFile(fs_, Path("f")).value() == std::string(kZeroAlign + large, '\0'));
 }
 
+// A disk with larger blocks refuses what is not whole ones in the same way.
+TEST_F(PosixFileSystemTest, WhatCannotPassByTheCacheIsLeftToWrite) {
+  const std::unique_ptr<File> file = Create("f");
+  auto& zeroed = dynamic_cast<ZeroedFile&>(*file);
+  EXPECT_EQ(zeroed.WriteZerosUncached(1, kZeroAlign).code(), StatusCode::kUnsupported);
+  EXPECT_EQ(zeroed.WriteZerosUncached(0, kZeroAlign).code(), StatusCode::kUnsupported)
+      << "and it is not tried again";
+  EXPECT_TRUE(file->Write(0, "still written").ok());
+}
+
 TEST_F(PosixFileSystemTest, ReadStopsAtTheEndOfTheFile) {
   const std::unique_ptr<File> file = Create("a");
   ASSERT_TRUE(file->Write(0, "0123456789").ok());
