@@ -141,7 +141,8 @@ void ProgressProcessor::OnConsumeStats(const RequestPtr& request, const Reply& r
     reply(BadRequest(request->command, header.status()));
     return;
   }
-  // What the group committed a moment ago is its progress too.
+  // What the group committed a moment ago is its progress too. Without a majority it is not: then
+  // the last that is certain is told, as it is while nobody asks.
   context_.offsets.Flush(
       GroupName(header->consumer_group), request->arrived + kBudget,
       [this, request, reply, header = header.value()](const Status& flushed) {
