@@ -38,6 +38,7 @@
 #include "broker/service/log_comparison.h"
 #include "broker/service/long_polling.h"
 #include "broker/service/metrics_page.h"
+#include "broker/service/other_groups.h"
 #include "broker/service/peer_members.h"
 #include "remoting/client.h"
 #include "remoting/server.h"
@@ -194,6 +195,8 @@ void Broker::Parts::MakeServices() {
     peer_members = std::make_unique<PeerMembers>(clock, store->node(), *client);
     context->peer_members = peer_members.get();
   }
+  other_groups = std::make_unique<OtherGroups>(config.broker_name, *registration, *client);
+  context->other_groups = other_groups.get();
   context->memory_bytes = MachineMemoryBytes();
 }
 

@@ -106,6 +106,7 @@ struct Broker::Parts {
   std::unique_ptr<OffsetService> offsets;
   std::unique_ptr<LockService> locks;
   std::unique_ptr<Registration> registration;
+  std::unique_ptr<OtherGroups> other_groups;
   std::unique_ptr<LongPolling> long_polling;
   std::unique_ptr<DelayService> delays;
   std::unique_ptr<DiskGuard> disk;

@@ -25,6 +25,7 @@
 namespace triad::broker {
 
 class LongPolling;
+class OtherGroups;
 class PeerMembers;
 
 struct BrokerContext {
@@ -50,6 +51,7 @@ struct BrokerContext {
   std::shared_ptr<PendingResets> resets = std::make_shared<PendingResets>();
   std::shared_ptr<PulledOffsets> pulled = std::make_shared<PulledOffsets>();
   PeerMembers* peer_members = nullptr;  // null: there are no other peers
+  OtherGroups* other_groups = nullptr;  // null: nobody is asked
   std::int64_t memory_bytes = 0;        // of the machine; 0: unknown, every message counts as in it
 };
 

@@ -16,6 +16,7 @@ namespace triad::broker {
 namespace {
 
 constexpr std::int32_t kQueuesMax = 65536;
+constexpr std::int32_t kPermWrite = 2;
 constexpr std::size_t kUpdatesMax = 256;
 
 // Of a topic whose messages are ordered by key: its number of queues says which queue a key is in.
@@ -25,9 +26,24 @@ constexpr std::array<std::string_view, 7> kAttributes = {
     "queue.type",    "cleanup.policy",      "message.type", "reserve.time",
     kDedupAttribute, kDedupWindowAttribute, kOrderAttribute};
 
+bool IsStrict(const std::map<std::string, std::string>& attributes) {
+  const auto found = attributes.find(std::string(kOrderAttribute));
+  return found != attributes.end() && found->second == kStrict;
+}
+
 bool IsStrict(const TopicConfig& topic) {
-  const auto found = topic.attributes.find(std::string(kOrderAttribute));
-  return found != topic.attributes.end() && found->second == kStrict;
+  return IsStrict(topic.attributes);
+}
+
+bool TakesSends(const TopicConfig& topic) {
+  return topic.write_queues > 0 && (topic.perm & kPermWrite) != 0;
+}
+
+// Whether the change may spread a key's messages over two groups: the queues of this one become
+// part of the topic, or its order becomes strict.
+bool ConcernsOtherGroups(const std::optional<TopicConfig>& known, const TopicConfig& next) {
+  if (!TakesSends(next)) return false;
+  return !known || !TakesSends(*known) || (IsStrict(next) && !IsStrict(*known));
 }
 
 }  // namespace
@@ -119,6 +135,31 @@ Status CheckStrictOrder(const std::optional<TopicConfig>& known, const TopicConf
       "and set '+order=strict' again");
 }
 
+Status CheckOneGroup(const TopicConfig& next,
+                     const Result<std::vector<OtherGroups::Holder>>& others) {
+  const std::string name = next.name.value();
+  const bool strict = IsStrict(next);
+  if (!others.ok()) {
+    if (!strict) return Status::Ok();
+    return Status::Unavailable("topic[" + name +
+                               "] shall have the attribute order=strict, which needs to know that "
+                               "no other broker group takes its messages: " +
+                               std::string(others.status().message()) + "; try again");
+  }
+  for (const OtherGroups::Holder& other : *others) {
+    if (!strict && !(other.topic && IsStrict(other.topic->attributes))) continue;
+    return Status::InvalidArgument(
+        "topic[" + name + "] takes messages in broker group " + other.broker_name +
+        (strict ? ", and shall have" : ", and has there") +
+        " the attribute order=strict: queues in a second group would send a key to another queue "
+        "while its earlier messages still wait. Keep such a topic in one group (-b, not -c). To "
+        "move it: stop the producers, take its write permission there (updateTopicPerm -p 4), wait "
+        "until consumerProgress shows no difference for any group of the topic, and repeat the "
+        "command");
+  }
+  return Status::Ok();
+}
+
 void TopicProcessor::Enqueue(const RequestPtr& request, const Reply& reply,
                              std::function<void()> update) {
   std::function<void()> now;
@@ -195,6 +236,7 @@ void TopicProcessor::OnUpdateList(const RequestPtr& request, const Reply& reply)
 void TopicProcessor::Update(const RequestPtr& request, const Reply& reply,
                             const std::vector<Wanted>& wanted, bool confirmed) {
   Proposal proposal;
+  std::vector<TopicConfig> to_ask;
   for (const Wanted& one : wanted) {
     auto changed = Changed(one);
     if (!changed.ok()) {
@@ -205,10 +247,19 @@ void TopicProcessor::Update(const RequestPtr& request, const Reply& reply,
     const auto known = context_.store.state().FindTopic(changed->name);
     if (known) changed->created_position = known->created_position;
     if (known && *known == *changed) continue;
+    if (ConcernsOtherGroups(known, *changed)) to_ask.push_back(*changed);
     proposal.command.put_topics.push_back(std::move(changed).value());
   }
   if (!proposal.command.put_topics.empty()) {
-    Put(request, reply, std::move(proposal));
+    AskOtherGroups(std::move(to_ask), [this, request, reply, proposal = std::move(proposal)](
+                                          const Status& allowed) mutable {
+      if (allowed.ok()) {
+        Put(request, reply, std::move(proposal));
+      } else {
+        EndUpdate();
+        reply(ResponseOf(request->command, allowed));
+      }
+    });
   } else if (confirmed) {
     EndUpdate();
     reply(Success(request->command));
@@ -221,6 +272,28 @@ void TopicProcessor::Update(const RequestPtr& request, const Reply& reply,
     WhenConfirmed(context_, request, ended,
                   [this, request, reply, wanted] { Update(request, reply, wanted, true); });
   }
+}
+
+void TopicProcessor::AskOtherGroups(std::vector<TopicConfig> topics,
+                                    std::function<void(Status)> done) {
+  if (topics.empty() || context_.other_groups == nullptr) {
+    done(Status::Ok());
+    return;
+  }
+  const Topic name = topics.back().name;
+  context_.other_groups->WhoTakes(
+      name, [this, topics = std::move(topics), done = std::move(done)](
+                const Result<std::vector<OtherGroups::Holder>>& others) mutable {
+        const Status allowed = CheckOneGroup(topics.back(), others);
+        topics.pop_back();
+        // Who did not answer is not asked about the others: only a strict one needs the answer.
+        if (!others.ok()) std::erase_if(topics, [](const auto& one) { return !IsStrict(one); });
+        if (allowed.ok()) {
+          AskOtherGroups(std::move(topics), std::move(done));
+        } else {
+          done(allowed);
+        }
+      });
 }
 
 void TopicProcessor::Put(const RequestPtr& request, const Reply& reply, Proposal proposal) {

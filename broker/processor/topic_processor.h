@@ -19,6 +19,7 @@
 
 #include "broker/processor/broker_context.h"
 #include "broker/processor/dispatcher.h"
+#include "broker/service/other_groups.h"
 #include "remoting/headers.h"
 
 namespace triad::broker {
@@ -49,6 +50,9 @@ class TopicProcessor {
   void Update(const RequestPtr& request, const Reply& reply, const std::vector<Wanted>& wanted,
               bool confirmed);
   Result<TopicConfig> Changed(const Wanted& wanted) const;
+  // Whether no other group stands against any of these; on the caller's thread or the remoting
+  // client's.
+  void AskOtherGroups(std::vector<TopicConfig> topics, std::function<void(Status)> done);
   // The last step of an update: puts what differs from the state into the log, tells the name
   // servers, answers.
   void Put(const RequestPtr& request, const Reply& reply, Proposal proposal);
@@ -66,6 +70,10 @@ Status ApplyAttributeChanges(const std::map<std::string, std::string>& changes, 
                              std::map<std::string, std::string>* current);
 // kInvalidArgument when the number of queues of a topic with order=strict would change.
 Status CheckStrictOrder(const std::optional<TopicConfig>& known, const TopicConfig& next);
+// kInvalidArgument when order=strict, here or there, would have keys in two groups; kUnavailable
+// when that cannot be known and must be. `others`: who takes sends to the topic besides this one.
+Status CheckOneGroup(const TopicConfig& next,
+                     const Result<std::vector<OtherGroups::Holder>>& others);
 std::map<std::string, std::string> ParseAttributeChanges(const std::string& text);
 
 }  // namespace triad::broker

@@ -1,7 +1,6 @@
 #include "broker/service/peer_members.h"
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
@@ -10,54 +9,21 @@
 #include "remoting/json.h"
 
 namespace triad::broker {
-namespace {
-
-// What has come of one question to several.
-struct Gathering {
-  using Answers = std::vector<Result<remoting::Command>>;
-  std::mutex mutex;
-  std::size_t open = 0;
-  Answers answers;
-  std::function<void(Answers)> done;
-
-  void Take(const Result<remoting::Command>& answer) {
-    Answers all;
-    {
-      const std::lock_guard lock(mutex);
-      answers.push_back(answer);
-      if (--open > 0) return;
-      all.swap(answers);
-    }
-    done(std::move(all));
-  }
-};
-
-}  // namespace
-
-void PeerMembers::AskAll(const remoting::Command& request, std::function<void(Answers)> done) {
+void PeerMembers::AskOthers(const remoting::Command& request,
+                            std::function<void(std::vector<Answered>)> done) {
   std::vector<std::string> addresses;
   for (const dledger::NodeStatus::Peer& peer : node_.status().peers) {
     if (peer.connected && !peer.client_address.empty()) addresses.push_back(peer.client_address);
   }
-  if (addresses.empty()) {
-    done({});
-    return;
-  }
-  auto gathering = std::make_shared<Gathering>();
-  gathering->open = addresses.size();
-  gathering->done = std::move(done);
-  for (const std::string& address : addresses) {
-    client_.Call(address, request, kAskBudget,
-                 [gathering](const Result<remoting::Command>& answer) { gathering->Take(answer); });
-  }
+  AskAll(client_, addresses, request, kAskBudget, std::move(done));
 }
 
 void PeerMembers::Ask(const GroupName& group, std::function<void(std::vector<ClientId>)> done) {
   remoting::Command request = remoting::Command::Request(kRequest);
   request.ext.Set("consumerGroup", group.value());
-  AskAll(request, [done = std::move(done)](const Answers& answers) {
+  AskOthers(request, [done = std::move(done)](const std::vector<Answered>& answers) {
     std::vector<ClientId> members;
-    for (const Result<remoting::Command>& answer : answers) {
+    for (const auto& [address, answer] : answers) {
       if (!answer.ok() || answer->code != remoting::kSuccess) continue;
       const auto list = remoting::ConsumerIdList::Decode(answer->body);
       for (std::size_t i = 0; list.ok() && i < list->ids.size(); ++i) {
@@ -73,9 +39,9 @@ void PeerMembers::AskSubscription(const GroupName& group, const Topic& topic,
   remoting::Command request = remoting::Command::Request(kSubscriptionRequest);
   request.ext.Set("consumerGroup", group.value());
   request.ext.Set("topic", topic.value());
-  AskAll(request, [topic, done = std::move(done)](const Answers& answers) {
+  AskOthers(request, [topic, done = std::move(done)](const std::vector<Answered>& answers) {
     SubscriptionPtr newest;
-    for (const Result<remoting::Command>& answer : answers) {
+    for (const auto& [address, answer] : answers) {
       if (!answer.ok() || answer->code != remoting::kSuccess) continue;
       const Result<remoting::Json> json = remoting::Json::Parse(answer->body);
       if (!json.ok()) continue;

@@ -11,6 +11,7 @@
 #include <functional>
 #include <vector>
 
+#include "broker/service/ask_all.h"
 #include "broker/service/client_registry.h"
 #include "common/clock.h"
 #include "common/ids.h"
@@ -41,8 +42,7 @@ class PeerMembers {
                        std::function<void(SubscriptionPtr)> done);
 
  private:
-  using Answers = std::vector<Result<remoting::Command>>;
-  void AskAll(const remoting::Command& request, std::function<void(Answers)> done);
+  void AskOthers(const remoting::Command& request, std::function<void(std::vector<Answered>)> done);
 
   const Clock& clock_;
   dledger::Node& node_;

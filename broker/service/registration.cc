@@ -388,6 +388,15 @@ void Registration::SetNameServers(const std::string& list) {
   shared_->Bump();
 }
 
+std::vector<std::string> Registration::name_servers() const {
+  const std::lock_guard lock(shared_->mutex);
+  std::vector<std::string> addresses;
+  for (const auto& server : shared_->servers) {
+    if (!server.dropped) addresses.push_back(server.address);
+  }
+  return addresses;
+}
+
 void Registration::RegisterNow(std::chrono::milliseconds timeout, std::function<void()> done) {
   std::list<Shared::Waiter>::iterator added;
   std::uint64_t at = 0;

@@ -43,6 +43,7 @@ class Registration {
   void OnDisconnect(const std::string& address);
   // Another list of name servers; what is new is told at once, what is gone no more.
   void SetNameServers(const std::string& list);
+  std::vector<std::string> name_servers() const;
   // Registers the table as it is now everywhere; `done` when every name server has it or
   // `timeout` has passed, whichever is first.
   void RegisterNow(std::chrono::milliseconds timeout, std::function<void()> done);

@@ -175,5 +175,39 @@ TEST_F(ConfigCases, OPS_3_TheGivenAddressIsAdvertisedLetterByLetterAndTheLogSays
   EXPECT_THAT(log, HasSubstr("brokerIP1"));
 }
 
+TEST_F(ConfigCases, AStrictTopicStaysInOneOfTwoGroups) {
+  StartCluster();
+  const std::string own = cluster_->namesrv_address();
+  const std::string second = "127.0.0.1:" + std::to_string(FreePort());
+  const std::string file = dir_ + "/second.conf";
+  std::ofstream(file) << "brokerName=Second\nbrokerIP1=127.0.0.1\nlistenPort="
+                      << second.substr(second.find(':') + 1) << "\nnamesrvAddr=" << own
+                      << "\nstorePathRootDir=" << dir_ << "/second\n";
+  SideProcess process;
+  ASSERT_TRUE(process.Start("triad-broker", {"-c", file}, dir_ + "/second.log"));
+  ASSERT_TRUE(Eventually([&] { return Listed(own).contains(second); }, seconds(30)))
+      << LocalCluster::Tail(dir_ + "/second.log");
+  const std::string first = cluster_->brokers()[Leader()].client_address;
+  const auto set = [&](const std::string& address, const std::string& attributes) {
+    return RunAdmin(own, {"updateTopic", "-b", address, "-t", "Orders", "-r", "4", "-w", "4", "-a",
+                          attributes});
+  };
+  const AdminRun made = set(first, "+order=strict");
+  ASSERT_EQ(made.exit_code, 0) << made.out;
+  for (const char* attributes : {"+order=strict", "+message.type=FIFO"}) {
+    const AdminRun refused = set(second, attributes);
+    EXPECT_NE(refused.exit_code, 0);
+    EXPECT_THAT(refused.out, HasSubstr("-b, not -c"));
+  }
+  // As the refusal says: once the first group takes no more messages, the topic may move.
+  const AdminRun closed =
+      RunAdmin(own, {"updateTopicPerm", "-b", first, "-t", "Orders", "-p", "4"});
+  ASSERT_EQ(closed.exit_code, 0) << closed.out;
+  const AdminRun moved = set(second, "+order=strict");
+  EXPECT_EQ(moved.exit_code, 0) << moved.out;
+  const AdminRun back = RunAdmin(own, {"updateTopicPerm", "-b", first, "-t", "Orders", "-p", "6"});
+  EXPECT_NE(back.exit_code, 0) << back.out;
+}
+
 }  // namespace
 }  // namespace triad

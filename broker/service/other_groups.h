@@ -1,0 +1,51 @@
+// OtherGroups: which other broker groups hold a topic, as the name servers and they themselves say.
+//
+// A group knows nothing of another one, but a topic's queues are those of all its groups. Bounds:
+// two rounds of kAskBudget. Thread: safe on every thread; `done` runs on the remoting client's
+// thread or the caller's. Source: wire.md §3.3 (105), admin.md §2.5 (351).
+
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "broker/service/registration.h"
+#include "common/ids.h"
+#include "common/status.h"
+#include "remoting/client.h"
+#include "remoting/route_bodies.h"
+
+namespace triad::broker {
+
+class OtherGroups {
+ public:
+  static constexpr std::chrono::milliseconds kAskBudget{500};
+
+  struct Holder {
+    std::string broker_name;
+    std::optional<remoting::TopicConfigBody> topic;  // nothing: it did not say
+  };
+  // kUnavailable: there are name servers and none of them answered.
+  using Done = std::function<void(Result<std::vector<Holder>>)>;
+
+  // All outlive it and every answer. `own` is this group's brokerName.
+  OtherGroups(std::string own, const Registration& registration, remoting::Client& client)
+      : own_(std::move(own)), registration_(registration), client_(client) {}
+
+  // The other groups in which messages can be sent to the topic now.
+  void WhoTakes(const Topic& topic, Done done);
+
+ private:
+  void AskHolders(const Topic& topic, std::vector<Holder> holders,
+                  const std::vector<std::string>& addresses, Done done);
+
+  const std::string own_;
+  const Registration& registration_;
+  remoting::Client& client_;
+};
+
+}  // namespace triad::broker
