@@ -89,11 +89,11 @@ class Application {
   virtual Result<StateImage> TakeImage() {
     return Status::Unsupported("this application has no state to send");
   }
-  // Apply thread. Another peer's image takes the place of the state, durably: all or nothing. The
-  // log then begins at `first`; entries from there up to `applied` are in the state already and
-  // are not handed to Apply: they can be read when they arrive. Errors end the process; a start
-  // finishes the installation.
-  virtual Status InstallImage(StatePieces* /*pieces*/, LogIndex /*applied*/, LogIndex /*first*/) {
+  // Apply thread. Another peer's image takes the place of the state, durably. The log then begins
+  // at `first`; entries from there up to `applied` are in the state already and are not handed to
+  // Apply: they can be read when they arrive. An error ends the process, and what stands half-way
+  // then is not looked at: a start gets the pieces anew (FindReadySnapshot) and installs all of it.
+  virtual Status InstallImage(StoredPieces* /*pieces*/, LogIndex /*applied*/, LogIndex /*first*/) {
     return Status::Unsupported("this application takes no state");
   }
 };
@@ -150,7 +150,7 @@ struct NodeStatus {
 // Node::Open, which gives the log its part and forgets it.
 struct ReadySnapshot {
   LogIndex applied;
-  std::unique_ptr<StatePieces> pieces;
+  std::unique_ptr<StoredPieces> pieces;
 };
 
 class Node {

@@ -199,7 +199,7 @@ Status SnapshotDesk::ReplaceLogAndState(const SnapshotHead& head) {
   TRIAD_RETURN_IF_ERROR(log_.Restart(head.base));
   Result<std::unique_ptr<SnapshotFile>> ready = OpenReadySnapshot(fs_, log_dir_);
   if (!ready.ok()) return ready.status();
-  const std::unique_ptr<StatePieces> pieces = PiecesOf(std::move(ready).value());
+  const std::unique_ptr<StoredPieces> pieces = PiecesOf(std::move(ready).value());
   return application_.InstallImage(pieces.get(), head.applied, head.base.tail.next_index);
 }
 

@@ -72,6 +72,22 @@ void DedupTable::Put(const std::string& key, const DedupRecord& record, const On
   by_key_.emplace(items_.back().key, std::prev(items_.end()));
 }
 
+void DedupTable::Load(std::string key, const DedupRecord& record) {
+  if (const auto found = by_key_.find(key); found != by_key_.end()) {
+    found->second->record = record;
+    return;
+  }
+  items_.push_back({std::move(key), record});
+  by_key_.emplace(items_.back().key, std::prev(items_.end()));
+}
+
+void DedupTable::FinishLoad() {
+  items_.sort([](const Item& a, const Item& b) {  // in place: what by_key_ points to stays
+    return a.record.physical_offset < b.record.physical_offset;
+  });
+  while (items_.size() > keys_max_) DropOldest([](const std::string&) {});
+}
+
 void DedupTable::Expire(std::int64_t until_ms, const OnGone& gone) {
   while (!items_.empty() && items_.front().record.store_time_ms <= until_ms) DropOldest(gone);
 }

@@ -59,6 +59,10 @@ class DedupTable {
   const DedupRecord* Find(std::string_view key) const;
   // Records come in log order; one of a known key takes its place. `gone`: what had to go for it.
   void Put(const std::string& key, const DedupRecord& record, const OnGone& gone);
+  // At the start: records in any order, then FinishLoad.
+  void Load(std::string key, const DedupRecord& record);
+  // What was loaded stands in log order; of more than keys_max the oldest go.
+  void FinishLoad();
   // Drops what was stored at `until_ms` or earlier.
   void Expire(std::int64_t until_ms, const OnGone& gone);
   void Clear(const OnGone& gone);

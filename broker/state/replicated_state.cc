@@ -18,11 +18,14 @@ TopicQueue FirstQueueOf(const Topic& topic) {
 
 }  // namespace
 
-ReplicatedState::ReplicatedState(std::unique_ptr<StateStore> store, std::size_t dedup_keys_max)
+ReplicatedState::ReplicatedState(std::unique_ptr<StateStore> store, std::size_t dedup_keys_max,
+                                 std::size_t install_batch_bytes)
     : tables_(std::make_unique<Tables>()) {
   CHECK(store != nullptr);
   CHECK_GT(dedup_keys_max, 0u);
+  CHECK_GT(install_batch_bytes, 0u);
   tables_->dedup_keys_max = dedup_keys_max;
+  tables_->install_batch_bytes = install_batch_bytes;
   tables_->store = std::move(store);
 }
 

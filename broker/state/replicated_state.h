@@ -92,6 +92,8 @@ struct DlqMark {
 // Keys of the configuration that the group has one value of, as their table prints it.
 using Settings = std::map<std::string, std::string>;
 
+inline constexpr std::size_t kInstallBatchBytes = 1u << 20;
+
 // A command in C++ terms; EncodeStateCommand makes the bytes that go into the log. Its parts are
 // applied in the order of the fields. The encodings of commands that hold only offsets, locks,
 // delays, send-backs and dead-letter marks may be concatenated: the result is one command that does
@@ -134,12 +136,13 @@ class ReplicatedState {
  public:
   // `dedup_keys_max` has to be the same on every peer; tests take fewer.
   explicit ReplicatedState(std::unique_ptr<StateStore> store,
-                           std::size_t dedup_keys_max = kDedupKeysMax);
+                           std::size_t dedup_keys_max = kDedupKeysMax,
+                           std::size_t install_batch_bytes = kInstallBatchBytes);
   ~ReplicatedState();
 
   // ---- apply thread ----
-  // Once, before anything else. Errors: kCorruption when a flush is missing (gap) or a record does
-  // not parse.
+  // Once, before anything else but Install. Errors: kCorruption when a flush or a part of an
+  // installed image is missing (gap) or a record does not parse.
   Status Load();
   enum class CommitFate : std::uint8_t { kStored, kStale, kNoTopic };  // kStale: fencing token
   // What a command did that its sender wants to know.
@@ -165,9 +168,11 @@ class ReplicatedState {
   std::optional<std::string> LoadedExtra(std::string_view key) const;  // as of Load
   // What is durable (flushed_index()), for another peer.
   Result<std::unique_ptr<StateRecords>> NewImage() const;
-  // Another peer's image takes the place of everything, in one synced batch. Errors: kCorruption
-  // (nothing was changed), and those of the store, after which nothing is certain.
-  Status Install(const std::vector<std::pair<std::string, std::string>>& records);
+  // Another peer's image takes the place of everything, also of what Load refuses. It is read
+  // twice, and written in synced batches: ended half-way, it has to be installed again, which is
+  // what Load says. Bounds: a batch and a record beside the tables. Errors: kCorruption (the image
+  // is none: nothing was changed), and those of the store, after which nothing is certain.
+  Status Install(const OpenRecords& open);
 
   // ---- any thread ----
   LogIndex applied_index() const;

@@ -41,48 +41,29 @@ Status ReplicatedState::Load() {
   Tables& tables = *tables_;
   const std::unique_lock hold(tables.mutex);
   Status first_error;
-  std::set<std::uint64_t> flush_numbers;
+  Tables::BatchNumbers numbers;
   bool any_record = false;
   const Status read = tables.store->ForEach([&](std::string_view key, std::string_view value) {
     if (!first_error.ok()) return;
     any_record = true;
-    if (StartsWith(key, kFlushPrefix)) {
-      const Result<std::uint64_t> number = ParseFlushKey(key);
-      if (number.ok()) flush_numbers.insert(number.value());
-      first_error = number.status();
-      return;
-    }
-    first_error = tables.LoadRecord(key, value);
+    first_error = tables.LoadRecord(key, value, &numbers);
   });
   TRIAD_RETURN_IF_ERROR(read);
   TRIAD_RETURN_IF_ERROR(first_error);
-  TRIAD_RETURN_IF_ERROR(tables.CheckFlushRecords(flush_numbers, any_record));
+  if (any_record) {
+    TRIAD_RETURN_IF_ERROR(tables.CheckInstalls(numbers));
+    TRIAD_RETURN_IF_ERROR(tables.CheckFlushes(numbers.flushes));
+  }
   tables.flushed_index = tables.applied.index;
   for (const auto& [id, marked_at] : tables.send_backs) {
     tables.send_back_order.emplace_back(marked_at, id);
   }
   std::sort(tables.send_back_order.begin(), tables.send_back_order.end());
-  tables.BuildDedup();
+  for (auto& [topic, keys] : tables.dedup) keys.table->FinishLoad();
   return Status::Ok();
 }
 
-// The keys' tables from the topics' rules and the records, in log order.
-void ReplicatedState::Tables::BuildDedup() {
-  for (const auto& [name, topic] : topics) FollowDedupRule(name);
-  std::sort(loaded_keys.begin(), loaded_keys.end(), [](const auto& a, const auto& b) {
-    return a.second.physical_offset < b.second.physical_offset;
-  });
-  for (const auto& [id, record] : loaded_keys) {
-    const auto found = dedup.find(id.first);
-    if (found == dedup.end()) continue;  // the rule went with the keys, in one batch
-    found->second.table->Put(id.second, record, [](const std::string&) {});
-  }
-  loaded_keys = {};
-}
-
-Status ReplicatedState::Tables::CheckFlushRecords(const std::set<std::uint64_t>& numbers,
-                                                  bool any_record) const {
-  if (!any_record) return Status::Ok();
+Status ReplicatedState::Tables::CheckFlushes(const std::set<std::uint64_t>& numbers) const {
   const std::uint64_t last = applied.flush_number;
   if (last == 0) return Status::Corruption("state: records without an applied record");
   const std::uint64_t first = last > kFlushRecordsKept ? last - kFlushRecordsKept + 1 : 1;
@@ -94,7 +75,22 @@ Status ReplicatedState::Tables::CheckFlushRecords(const std::set<std::uint64_t>&
   return Status::Ok();
 }
 
-Status ReplicatedState::Tables::LoadRecord(std::string_view key, std::string_view value) {
+// All batches of the last image are there, its last one too.
+Status ReplicatedState::Tables::CheckInstalls(const BatchNumbers& numbers) const {
+  const std::set<std::uint64_t>& installs = numbers.installs;
+  if (installs.empty() && !numbers.installed) return Status::Ok();
+  if (!numbers.installed || installs.empty() || *installs.begin() != numbers.installed->first ||
+      *installs.rbegin() != numbers.installed->last ||
+      installs.size() - 1 != numbers.installed->last - numbers.installed->first) {
+    return Status::Corruption("state: of an image of another peer's state a part is missing (" +
+                              std::to_string(installs.size()) +
+                              " batches are here); this peer needs the state of another one");
+  }
+  return Status::Ok();
+}
+
+Status ReplicatedState::Tables::LoadRecord(std::string_view key, std::string_view value,
+                                           BatchNumbers* numbers) {
   if (key == kAppliedKey) {
     const Result<AppliedRecord> record = DecodeApplied(value);
     if (record.ok()) applied = record.value();
@@ -103,6 +99,21 @@ Status ReplicatedState::Tables::LoadRecord(std::string_view key, std::string_vie
   if (key == kDelayLevelsKey) {
     delay_levels = std::string(value);
     return Status::Ok();
+  }
+  if (StartsWith(key, kFlushPrefix)) {
+    const Result<std::uint64_t> number = ParseFlushKey(key);
+    if (number.ok()) numbers->flushes.insert(*number);
+    return number.status();
+  }
+  if (StartsWith(key, kInstallPrefix)) {
+    const Result<std::uint64_t> number = ParseInstallKey(key);
+    if (number.ok()) numbers->installs.insert(*number);
+    return number.status();
+  }
+  if (key == kInstalledKey) {
+    const Result<InstalledRecord> record = DecodeInstalled(value);
+    if (record.ok()) numbers->installed = *record;
+    return record.status();
   }
   if (StartsWith(key, kExtraPrefix)) {
     loaded_extras[std::string(key.substr(kExtraPrefix.size()))] = std::string(value);
@@ -115,8 +126,10 @@ Status ReplicatedState::Tables::LoadTyped(std::string_view key, std::string_view
   const char kind = key.empty() ? '\0' : key.front();
   if (kind == kTopicKind) {
     const Result<TopicConfig> topic = DecodeTopic(value);
-    if (topic.ok()) topics[topic.value().name] = topic.value();
-    return topic.status();
+    if (!topic.ok()) return topic.status();
+    topics[topic.value().name] = topic.value();
+    FollowDedupRule(topic.value().name);
+    return Status::Ok();
   }
   if (kind == kGroupKind) {
     const Result<GroupConfig> group = DecodeGroup(value);
@@ -145,11 +158,14 @@ Status ReplicatedState::Tables::LoadTyped(std::string_view key, std::string_view
     return record.status();
   }
   if (kind == kDedupKind) {
-    const auto id = ParseDedupKey(key);
+    auto id = ParseDedupKey(key);
     if (!id.ok()) return id.status();
     const Result<DedupRecord> record = DecodeKey(value);
-    if (record.ok()) loaded_keys.emplace_back(id.value(), record.value());
-    return record.status();
+    if (!record.ok()) return record.status();
+    // Topics come first. One without a rule has no keys: they went with it, in one batch.
+    const auto found = dedup.find(id->first);
+    if (found != dedup.end()) found->second.table->Load(std::move(id->second), *record);
+    return Status::Ok();
   }
   if (kind == kSettingKind) {
     settings[std::string(key.substr(1))] = std::string(value);
@@ -173,74 +189,6 @@ Status ReplicatedState::Tables::LoadTyped(std::string_view key, std::string_view
     return id.status();
   }
   return Status::Corruption("state: a record of an unknown kind");
-}
-
-// ---- Install ------------------------------------------------------------------------------------
-
-namespace {
-
-// A StateStore that holds an image, to be loaded from.
-class ImageStore final : public StateStore {
- public:
-  explicit ImageStore(const std::vector<std::pair<std::string, std::string>>& records)
-      : records_(records) {}
-  Status ForEach(
-      const std::function<void(std::string_view key, std::string_view value)>& visit) override {
-    for (const auto& [key, value] : records_) visit(key, value);
-    return Status::Ok();
-  }
-  Result<std::unique_ptr<StateRecords>> NewImage() override {
-    return Status::Unsupported("an image of an image");
-  }
-  Status Write(const StateBatch&) override {
-    return Status::Unsupported("an image is not written to");
-  }
-
- private:
-  const std::vector<std::pair<std::string, std::string>>& records_;
-};
-
-}  // namespace
-
-Result<std::unique_ptr<StateRecords>> ReplicatedState::NewImage() const {
-  return tables_->store->NewImage();
-}
-
-void ReplicatedState::Tables::TakeContent(Tables* from) {
-  topics = std::move(from->topics);
-  groups = std::move(from->groups);
-  offsets = std::move(from->offsets);
-  locks = std::move(from->locks);
-  next_offsets = std::move(from->next_offsets);
-  delays = std::move(from->delays);
-  send_backs = std::move(from->send_backs);
-  send_back_order = std::move(from->send_back_order);
-  delay_levels = std::move(from->delay_levels);
-  dlq = std::move(from->dlq);
-  dedup = std::move(from->dedup);
-  settings = std::move(from->settings);
-  applied = from->applied;
-  flushed_index = from->flushed_index;
-  loaded_extras = std::move(from->loaded_extras);
-  dirty = Dirty();
-}
-
-Status ReplicatedState::Install(const std::vector<std::pair<std::string, std::string>>& records) {
-  ReplicatedState image(std::make_unique<ImageStore>(records));
-  TRIAD_RETURN_IF_ERROR(image.Load());
-  StateBatch batch;
-  std::set<std::string_view> kept;
-  for (const auto& [key, value] : records) kept.insert(key);
-  TRIAD_RETURN_IF_ERROR(
-      tables_->store->ForEach([&](std::string_view key, std::string_view /*value*/) {
-        if (!kept.contains(key)) batch.deletes.emplace_back(key);
-      }));
-  batch.puts = records;
-  TRIAD_RETURN_IF_ERROR(tables_->store->Write(batch));
-  const std::unique_lock hold(tables_->mutex);
-  tables_->TakeContent(image.tables_.get());
-  ++tables_->topics_version;
-  return Status::Ok();
 }
 
 // ---- Flush --------------------------------------------------------------------------------------

@@ -61,13 +61,13 @@ struct ReplicatedState::Tables {
   Settings settings;
   std::map<std::string, Dedup, std::less<>> dedup;  // of topics with a rule
   std::size_t dedup_keys_max = 0;
+  std::size_t install_batch_bytes = 0;
   AppliedRecord applied;
   LogIndex flushed_index;
 
   std::unique_ptr<StateStore> store;
   Dirty dirty;
   std::map<std::string, std::string, std::less<>> loaded_extras;
-  std::vector<std::pair<std::pair<std::string, std::string>, DedupRecord>> loaded_keys;
 
   // ---- parts of Apply; exclusively locked ----
   void PutTopics(const StateCommand& command, const ApplyContext& context, CommandResult* result);
@@ -88,10 +88,15 @@ struct ReplicatedState::Tables {
 
   // ---- parts of Load, Flush and Install ----
   void TakeContent(Tables* from);  // all that Load fills
-  Status LoadRecord(std::string_view key, std::string_view value);
+  struct BatchNumbers {            // of the batches that left one
+    std::set<std::uint64_t> flushes;
+    std::set<std::uint64_t> installs;
+    std::optional<InstalledRecord> installed;
+  };
+  Status LoadRecord(std::string_view key, std::string_view value, BatchNumbers* numbers);
   Status LoadTyped(std::string_view key, std::string_view value);
-  void BuildDedup();
-  Status CheckFlushRecords(const std::set<std::uint64_t>& numbers, bool any_record) const;
+  Status CheckFlushes(const std::set<std::uint64_t>& numbers) const;
+  Status CheckInstalls(const BatchNumbers& numbers) const;
   void CollectDirty(StateBatch* batch) const;
 };
 

@@ -318,6 +318,18 @@ Result<DedupRecord> DecodeKey(std::string_view bytes) {
                      PhysicalOffset{in.physical_offset()}, in.store_time_ms()};
 }
 
+std::string EncodeInstalled(const InstalledRecord& record) {
+  std::string bytes;
+  AppendBe64(&bytes, record.first);
+  AppendBe64(&bytes, record.last);
+  return bytes;
+}
+
+Result<InstalledRecord> DecodeInstalled(std::string_view bytes) {
+  if (bytes.size() != 16) return Status::Corruption("state: an install record is not 16 bytes");
+  return InstalledRecord{.first = LoadBe64(bytes.data()), .last = LoadBe64(bytes.data() + 8)};
+}
+
 std::string EncodeInt64(std::int64_t value) {
   std::string bytes;
   AppendBe64(&bytes, static_cast<std::uint64_t>(value));

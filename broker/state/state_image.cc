@@ -25,27 +25,38 @@ Result<bool> NextImagePiece(StateRecords* records, std::string* piece) {
   return !piece->empty();
 }
 
-Status StateImageParser::Add(std::string_view piece) {
-  rest_ += piece;
-  std::string_view left = rest_;
-  while (left.size() >= kLengthsBytes) {
-    const std::size_t key_bytes = LoadBe32(left.data());
-    const std::size_t value_bytes = LoadBe32(left.data() + 4);
-    if (key_bytes == 0 || key_bytes + value_bytes > kImageRecordBytesMax) {
-      return Status::Corruption("state image: a record of impossible size");
+bool ImageRecords::Next(std::string_view* key, std::string_view* value) {
+  while (status_.ok()) {
+    const Result<bool> taken = TakeRecord(key, value);
+    status_ = taken.status();
+    if (!taken.ok()) return false;
+    if (*taken) return true;
+    bytes_.erase(0, std::exchange(at_, 0));
+    const Result<bool> more = next_(&piece_);
+    status_ = more.status();
+    if (more.ok() && !*more) {
+      if (!bytes_.empty()) status_ = Status::Corruption("state image: its last record is cut");
+      return false;
     }
-    if (left.size() - kLengthsBytes < key_bytes + value_bytes) break;
-    records_.emplace_back(left.substr(kLengthsBytes, key_bytes),
-                          left.substr(kLengthsBytes + key_bytes, value_bytes));
-    left.remove_prefix(kLengthsBytes + key_bytes + value_bytes);
+    if (more.ok()) bytes_ += piece_;
   }
-  rest_.erase(0, rest_.size() - left.size());
-  return Status::Ok();
+  return false;
 }
 
-Result<std::vector<std::pair<std::string, std::string>>> StateImageParser::Finish() && {
-  if (!rest_.empty()) return Status::Corruption("state image: its last record is cut");
-  return std::move(records_);
+// False: not all of it is here yet.
+Result<bool> ImageRecords::TakeRecord(std::string_view* key, std::string_view* value) {
+  const std::string_view left = std::string_view(bytes_).substr(at_);
+  if (left.size() < kLengthsBytes) return false;
+  const std::size_t key_bytes = LoadBe32(left.data());
+  const std::size_t value_bytes = LoadBe32(left.data() + 4);
+  if (key_bytes == 0 || key_bytes + value_bytes > kImageRecordBytesMax) {
+    return Status::Corruption("state image: a record of impossible size");
+  }
+  if (left.size() - kLengthsBytes < key_bytes + value_bytes) return false;
+  *key = left.substr(kLengthsBytes, key_bytes);
+  *value = left.substr(kLengthsBytes + key_bytes, value_bytes);
+  at_ += kLengthsBytes + key_bytes + value_bytes;
+  return true;
 }
 
 }  // namespace triad::broker

@@ -7,10 +7,10 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "broker/state/state_store.h"
 #include "common/status.h"
@@ -23,16 +23,25 @@ inline constexpr std::size_t kImageRecordBytesMax = 64u << 20;
 // The next records as bytes, into *piece. False: there are no more.
 Result<bool> NextImagePiece(StateRecords* records, std::string* piece);
 
-// The other way.
-class StateImageParser {
+// The other way: the records of the bytes that `next` hands out piece by piece (as
+// NextImagePiece). Bounds: a piece and a record in memory.
+class ImageRecords final : public StateRecords {
  public:
-  Status Add(std::string_view piece);
-  // All records, in order; kCorruption when the last one is cut.
-  Result<std::vector<std::pair<std::string, std::string>>> Finish() &&;
+  using NextPiece = std::function<Result<bool>(std::string* piece)>;
+  explicit ImageRecords(NextPiece next) : next_(std::move(next)) {}
+
+  bool Next(std::string_view* key, std::string_view* value) override;
+  // kCorruption also when the last record is cut.
+  Status status() const override { return status_; }
 
  private:
-  std::string rest_;
-  std::vector<std::pair<std::string, std::string>> records_;
+  Result<bool> TakeRecord(std::string_view* key, std::string_view* value);
+
+  const NextPiece next_;
+  std::string piece_;
+  std::string bytes_;  // not handed out yet, from at_ on
+  std::size_t at_ = 0;
+  Status status_;
 };
 
 }  // namespace triad::broker

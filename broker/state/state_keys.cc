@@ -60,11 +60,29 @@ Status BadKey(const char* kind) {
   return Status::Corruption(std::string("state: a malformed key of kind ") + kind);
 }
 
+std::string NumberedKey(std::string_view prefix, std::uint64_t number) {
+  const std::string digits = std::to_string(number);
+  return std::string(prefix) + std::string(kDigits - digits.size(), '0') + digits;
+}
+
+Result<std::uint64_t> ParseNumberedKey(std::string_view prefix, std::string_view key,
+                                       const char* kind) {
+  if (key.size() != prefix.size() + kDigits) return BadKey(kind);
+  std::uint64_t number = 0;
+  const char* end = key.data() + key.size();
+  const auto [parsed_to, error] = std::from_chars(key.data() + prefix.size(), end, number);
+  if (error != std::errc() || parsed_to != end) return BadKey(kind);
+  return number;
+}
+
 }  // namespace
 
 std::string FlushKey(std::uint64_t number) {
-  std::string digits = std::to_string(number);
-  return std::string(kFlushPrefix) + std::string(kDigits - digits.size(), '0') + digits;
+  return NumberedKey(kFlushPrefix, number);
+}
+
+std::string InstallKey(std::uint64_t number) {
+  return NumberedKey(kInstallPrefix, number);
 }
 
 std::string TopicKey(const Topic& topic) {
@@ -122,12 +140,11 @@ std::string SettingKey(std::string_view name) {
 }
 
 Result<std::uint64_t> ParseFlushKey(std::string_view key) {
-  if (key.size() != kFlushPrefix.size() + kDigits) return BadKey("flush");
-  std::uint64_t number = 0;
-  const char* end = key.data() + key.size();
-  const auto [parsed_to, error] = std::from_chars(key.data() + kFlushPrefix.size(), end, number);
-  if (error != std::errc() || parsed_to != end) return BadKey("flush");
-  return number;
+  return ParseNumberedKey(kFlushPrefix, key, "flush");
+}
+
+Result<std::uint64_t> ParseInstallKey(std::string_view key) {
+  return ParseNumberedKey(kInstallPrefix, key, "install");
 }
 
 Result<GroupQueue> ParseGroupQueueKey(std::string_view key) {

@@ -36,6 +36,11 @@ struct DlqRecord {
   QueueOffset floor;            // everything below it is settled
   std::set<QueueOffset> above;  // settled too
 };
+// The numbers of the batches in which the last image of another peer's state was written.
+struct InstalledRecord {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+};
 
 std::string EncodeTopic(const TopicConfig& topic);
 Result<TopicConfig> DecodeTopic(std::string_view bytes);
@@ -51,6 +56,8 @@ std::string EncodeDlq(const DlqRecord& record);
 Result<DlqRecord> DecodeDlq(std::string_view bytes);
 std::string EncodeKey(const DedupRecord& record);
 Result<DedupRecord> DecodeKey(std::string_view bytes);
+std::string EncodeInstalled(const InstalledRecord& record);  // big-endian, as are the next
+Result<InstalledRecord> DecodeInstalled(std::string_view bytes);
 std::string EncodeInt64(std::int64_t value);  // big-endian
 Result<std::int64_t> DecodeInt64(std::string_view bytes);
 

@@ -32,6 +32,9 @@ class StateRecords {
   virtual Status status() const = 0;
 };
 
+// Records that can be read again: each call begins anew.
+using OpenRecords = std::function<std::unique_ptr<StateRecords>()>;
+
 class StateStore {
  public:
   virtual ~StateStore() = default;

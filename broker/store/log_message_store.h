@@ -63,12 +63,12 @@ class LogMessageStore final : public MessageStore, private dledger::Application 
   void OnApplyIdle() override;
   LogIndex DurableIndex() const override;
   Result<dledger::StateImage> TakeImage() override;
-  Status InstallImage(dledger::StatePieces* pieces, LogIndex applied, LogIndex first) override;
+  Status InstallImage(dledger::StoredPieces* pieces, LogIndex applied, LogIndex first) override;
 
   // ---- Open ----
   Status OpenState();
-  Status InstallState(dledger::StatePieces* pieces, LogIndex applied);
-  Status FinishInstall();
+  Status InstallState(dledger::StoredPieces* pieces, LogIndex applied);
+  Status FinishInstall(dledger::ReadySnapshot* snapshot);
   Status OpenFromLog();
   Status OpenNode();
   Status OpenKeys();

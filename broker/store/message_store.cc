@@ -138,7 +138,7 @@ Result<dledger::StateImage> LogMessageStore::TakeImage() {
                              .pieces = PiecesOf(std::move(*records))};
 }
 
-Status LogMessageStore::InstallImage(dledger::StatePieces* pieces, LogIndex applied,
+Status LogMessageStore::InstallImage(dledger::StoredPieces* pieces, LogIndex applied,
                                      LogIndex first) {
   flusher_->ForgetQueues();
   TRIAD_RETURN_IF_ERROR(InstallState(pieces, applied));

@@ -35,6 +35,7 @@ struct MessageStoreOptions {
   std::chrono::milliseconds queue_checkpoint_interval{10000};
   std::uint64_t queue_checkpoint_bytes = 256u << 20;
   bool queue_sync_in_background = true;
+  std::size_t install_batch_bytes = kInstallBatchBytes;  // of another peer's state
   // Where the state lives; default: LevelDB.
   std::function<Result<std::unique_ptr<StateStore>>(const std::string& dir)> open_state_store =
       OpenLevelDbStateStore;

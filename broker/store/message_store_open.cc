@@ -72,21 +72,19 @@ Status LogMessageStore::OpenState() {
   const std::string dir = options_.root_dir + "/state";
   Result<std::unique_ptr<StateStore>> store = options_.open_state_store(dir);
   if (!store.ok()) return store.status();
-  state_ = std::make_unique<ReplicatedState>(std::move(store.value()));
-  TRIAD_RETURN_IF_ERROR(state_->Load());
-  return FinishInstall();
-}
-
-// A snapshot that a crash stopped after it was whole: the state takes it here, the log in
-// Node::Open.
-Status LogMessageStore::FinishInstall() {
+  state_ = std::make_unique<ReplicatedState>(std::move(store.value()), kDedupKeysMax,
+                                             options_.install_batch_bytes);
   Result<std::optional<dledger::ReadySnapshot>> ready =
       dledger::Node::FindReadySnapshot(fs_, LogDir());
   if (!ready.ok()) return ready.status();
-  if (!ready->has_value()) return Status::Ok();
-  dledger::ReadySnapshot& snapshot = **ready;
-  LOG(INFO) << "a received state up to entry " << snapshot.applied << " is installed";
-  TRIAD_RETURN_IF_ERROR(InstallState(snapshot.pieces.get(), snapshot.applied));
+  return ready->has_value() ? FinishInstall(&**ready) : state_->Load();
+}
+
+// A snapshot that a crash stopped after it was whole: the state takes it here, the log in
+// Node::Open. What the state was, or half is by now, does not count any more.
+Status LogMessageStore::FinishInstall(dledger::ReadySnapshot* snapshot) {
+  LOG(INFO) << "a received state up to entry " << snapshot->applied << " is installed";
+  TRIAD_RETURN_IF_ERROR(InstallState(snapshot->pieces.get(), snapshot->applied));
   if (fs_.Exists(KeyDir())) TRIAD_RETURN_IF_ERROR(KeyIndex::Discard(fs_, KeyDir()));
   if (!fs_.Exists(QueueDir())) return Status::Ok();
   // The queues belonged to the log that goes.
@@ -96,10 +94,8 @@ Status LogMessageStore::FinishInstall() {
   return queues.value()->Clear();
 }
 
-Status LogMessageStore::InstallState(dledger::StatePieces* pieces, LogIndex applied) {
-  const auto records = RecordsOf(pieces);
-  if (!records.ok()) return records.status();
-  TRIAD_RETURN_IF_ERROR(state_->Install(records.value()));
+Status LogMessageStore::InstallState(dledger::StoredPieces* pieces, LogIndex applied) {
+  TRIAD_RETURN_IF_ERROR(state_->Install(RecordsOf(pieces)));
   if (state_->applied_index() == applied) return Status::Ok();
   return Status::Corruption("the received state ends at entry " +
                             std::to_string(state_->applied_index().value()) +

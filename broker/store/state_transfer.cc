@@ -20,15 +20,12 @@ std::unique_ptr<dledger::StatePieces> PiecesOf(std::unique_ptr<StateRecords> rec
   return std::make_unique<RecordPieces>(std::move(records));
 }
 
-Result<std::vector<std::pair<std::string, std::string>>> RecordsOf(dledger::StatePieces* pieces) {
-  StateImageParser parser;
-  std::string piece;
-  while (true) {
-    const Result<bool> more = pieces->Next(&piece);
-    if (!more.ok()) return more.status();
-    if (!more.value()) return std::move(parser).Finish();
-    TRIAD_RETURN_IF_ERROR(parser.Add(piece));
-  }
+OpenRecords RecordsOf(dledger::StoredPieces* pieces) {
+  return [pieces] {
+    pieces->Rewind();
+    return std::make_unique<ImageRecords>(
+        [pieces](std::string* piece) { return pieces->Next(piece); });
+  };
 }
 
 }  // namespace triad::broker

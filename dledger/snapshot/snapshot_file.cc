@@ -46,7 +46,7 @@ std::optional<SnapshotHead> DecodeHead(std::string_view bytes) {
   return head;
 }
 
-class FilePieces final : public StatePieces {
+class FilePieces final : public StoredPieces {
  public:
   explicit FilePieces(std::unique_ptr<SnapshotFile> file) : file_(std::move(file)) {}
 
@@ -64,6 +64,10 @@ class FilePieces final : public StatePieces {
     crc_ = Crc32c(*piece, crc_);
     offset_ += *n;
     return true;
+  }
+  void Rewind() override {
+    offset_ = 0;
+    crc_ = 0;
   }
 
  private:
@@ -142,7 +146,7 @@ Status SnapshotFile::Verify() const {
   return Status::Ok();
 }
 
-std::unique_ptr<StatePieces> PiecesOf(std::unique_ptr<SnapshotFile> file) {
+std::unique_ptr<StoredPieces> PiecesOf(std::unique_ptr<SnapshotFile> file) {
   return std::make_unique<FilePieces>(std::move(file));
 }
 

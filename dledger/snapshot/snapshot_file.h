@@ -62,8 +62,8 @@ class SnapshotFile {
 };
 
 // The pieces of a file, checked on the way: the last Next is kCorruption if they were not the
-// head's.
-std::unique_ptr<StatePieces> PiecesOf(std::unique_ptr<SnapshotFile> file);
+// head's. Bounds: a chunk in memory.
+std::unique_ptr<StoredPieces> PiecesOf(std::unique_ptr<SnapshotFile> file);
 
 // ---- the receiver's directory ----
 // `in`, sealed, becomes `ready`; durable on return.

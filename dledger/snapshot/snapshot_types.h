@@ -27,6 +27,12 @@ class StatePieces {
   virtual Result<bool> Next(std::string* piece) = 0;
 };
 
+// Pieces of what is stored: they can be read again, so nobody need hold them all.
+class StoredPieces : public StatePieces {
+ public:
+  virtual void Rewind() = 0;  // the first piece is the next one
+};
+
 struct SnapshotHead {
   StoreBase base;    // the log begins there; applied >= base.tail.next_index - 1
   LogIndex applied;  // the state ends here

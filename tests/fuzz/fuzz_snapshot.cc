@@ -187,7 +187,7 @@ void TryFile(std::string_view bytes) {
   CHECK(*ready != nullptr);
   const SnapshotHead found = (*ready)->head();
   std::string all;
-  const std::unique_ptr<StatePieces> pieces = PiecesOf(std::move(*ready));
+  const std::unique_ptr<StoredPieces> pieces = PiecesOf(std::move(*ready));
   for (std::string piece;;) {
     const Result<bool> more = pieces->Next(&piece);
     CHECK(more.ok()) << more.status();

@@ -5,7 +5,6 @@
 // stays what it was; what it took it can write, and the next start reads the same.
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -44,11 +43,17 @@ class ListedRecords final : public StateRecords {
 };
 
 Result<Records> Parse(std::string_view image, std::size_t piece_bytes) {
-  StateImageParser parser;
-  for (std::size_t at = 0; at < image.size(); at += piece_bytes) {
-    TRIAD_RETURN_IF_ERROR(parser.Add(image.substr(at, piece_bytes)));
-  }
-  return std::move(parser).Finish();
+  ImageRecords records([image, piece_bytes](std::string* piece) mutable -> Result<bool> {
+    *piece = image.substr(0, piece_bytes);
+    image.remove_prefix(piece->size());
+    return !piece->empty();
+  });
+  Records list;
+  std::string_view key;
+  std::string_view value;
+  while (records.Next(&key, &value)) list.emplace_back(key, value);
+  TRIAD_RETURN_IF_ERROR(records.status());
+  return list;
 }
 
 std::string Image(StateRecords* records) {
@@ -63,16 +68,8 @@ std::string ImageOf(const ReplicatedState& state) {
   return Image(records.value().get());
 }
 
-// Of the same records, each key once, its last value.
-std::string Sorted(const Records& records) {
-  const std::map<std::string, std::string> last = [&] {
-    std::map<std::string, std::string> map;
-    for (const auto& [key, value] : records) map[key] = value;
-    return map;
-  }();
-  const Records sorted(last.begin(), last.end());
-  ListedRecords listed(sorted);
-  return Image(&listed);
+OpenRecords Listed(const Records& records) {
+  return [&records] { return std::make_unique<ListedRecords>(records); };
 }
 
 std::unique_ptr<ReplicatedState> Open(sim::SimFileSystem& fs) {
@@ -103,17 +100,18 @@ void TryInstall(const Records& records) {
   ApplyOne(state.get());
   CHECK(state->Flush({{"own", "kept by nobody"}}).ok());
   const std::string before = ImageOf(*state);
-  const Status installed = state->Install(records);
+  const Status installed = state->Install(Listed(records));
   if (!installed.ok()) {
     CHECK(installed.code() == StatusCode::kCorruption) << installed;
     CHECK(ImageOf(*state) == before) << "refused, but something of it is there";
     CHECK_EQ(state->applied_index(), LogIndex(1));
     return;
   }
-  CHECK(ImageOf(*state) == Sorted(records));
+  const std::string image = Image(Listed(records)().get());
+  CHECK(ImageOf(*state) == image);
   state.reset();
   state = Open(fs);
-  CHECK(ImageOf(*state) == Sorted(records));
+  CHECK(ImageOf(*state) == image);
   if (state->applied_index().value() >= kLargest) return;
   const LogIndex applied = state->applied_index();
   ApplyOne(state.get());

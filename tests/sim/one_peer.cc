@@ -74,6 +74,7 @@ broker::MessageStoreOptions OnePeer::Options() {
   options.state_flush_interval = std::chrono::milliseconds(150);
   options.queue_checkpoint_interval = std::chrono::milliseconds(250);
   options.queue_sync_in_background = false;
+  options.install_batch_bytes = 400;  // a state comes in several
   options.open_state_store = [this](const std::string& dir) {
     return broker::OpenMemoryStateStore(fs_, dir);
   };

@@ -154,6 +154,7 @@ broker::BrokerWorld SimPeer::BrokerGround() {
     o->queue_checkpoint_interval =
         std::chrono::milliseconds(world_.options.queue_checkpoint_every / kMs);
     o->queue_sync_in_background = false;
+    o->install_batch_bytes = 1000;  // a state comes in several
     o->open_state_store = [this](const std::string& dir) {
       return broker::OpenMemoryStateStore(*life_fs_, dir);
     };

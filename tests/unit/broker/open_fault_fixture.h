@@ -69,6 +69,7 @@ class OpenFault : public MessageStoreTest {
     };
     options.node.cache_bytes = 0;
     options.delay_levels = delay_levels_;
+    options.install_batch_bytes = install_batch_bytes_;
     ready_ = false;
     auto store = MessageStore::Open(*fs_, SystemClock(), std::move(options), Listener());
     if (!store.ok()) return store.status();
@@ -217,6 +218,7 @@ class OpenFault : public MessageStoreTest {
   dledger::Application* application_ = nullptr;
   std::string delay_levels_;
   bool without_images_ = false;
+  std::size_t install_batch_bytes_ = kInstallBatchBytes;
   std::vector<std::string> bodies_t_;
   std::vector<std::string> bodies_u_;
   std::vector<PhysicalOffset> positions_;

@@ -9,18 +9,16 @@
 #include <random>
 
 #include "broker/state/leveldb_state_store.h"
-#include "broker/state/state_image.h"
 #include "common/byte_order.h"
 #include "common/crc32c.h"
 #include "tests/sim/sim_file_system.h"
+#include "tests/unit/broker/image_support.h"
 #include "tests/unit/broker/state_support.h"
 
 namespace triad::broker {
 namespace {
 
 namespace stdfs = std::filesystem;
-
-using Records = std::vector<std::pair<std::string, std::string>>;
 
 // Entry `index` makes topic "T<index>".
 void ApplyTopic(ReplicatedState* state, std::uint64_t index) {
@@ -34,19 +32,6 @@ void ApplyTopic(ReplicatedState* state, std::uint64_t index) {
   state->FinishEntry(context);
 }
 
-Result<Records> ImageOf(const ReplicatedState& state) {
-  const auto records = state.NewImage();
-  if (!records.ok()) return records.status();
-  StateImageParser parser;
-  std::string piece;
-  while (true) {
-    const Result<bool> more = NextImagePiece(records.value().get(), &piece);
-    if (!more.ok()) return more.status();
-    if (!*more) return std::move(parser).Finish();
-    TRIAD_RETURN_IF_ERROR(parser.Add(piece));
-  }
-}
-
 Result<std::unique_ptr<ReplicatedState>> OpenState(
     const std::function<Result<std::unique_ptr<StateStore>>()>& open) {
   Result<std::unique_ptr<StateStore>> store = open();
@@ -57,7 +42,7 @@ Result<std::unique_ptr<ReplicatedState>> OpenState(
 }
 
 // Of a state that ends with entry 50.
-Records SomeImage() {
+RecordList SomeImage() {
   sim::SimFileSystem fs(1);
   const auto state = OpenState([&] { return OpenMemoryStateStore(fs, "/other"); }).value();
   for (std::uint64_t i = 1; i <= 50; ++i) ApplyTopic(state.get(), i);
@@ -66,7 +51,7 @@ Records SomeImage() {
 }
 
 TEST(StateFault, EveryOperationThatFailsIsReportedAndCostsNothingFlushed) {
-  const Records image = SomeImage();
+  const RecordList image = SomeImage();
   std::uint64_t count = 0;
   for (bool failed = true; failed && !HasFailure(); ++count) {
     SCOPED_TRACE("operation " + std::to_string(count) + " fails");
@@ -85,7 +70,7 @@ TEST(StateFault, EveryOperationThatFailsIsReportedAndCostsNothingFlushed) {
       }
       const auto state = OpenState(open);
       if (!state.ok()) return state.status();
-      TRIAD_RETURN_IF_ERROR((*state)->Install(image));
+      TRIAD_RETURN_IF_ERROR(Install(state->get(), image));
       flushed = LogIndex(50);
       return Status::Ok();
     };
@@ -140,7 +125,7 @@ class LevelDbFault : public testing::Test {
 };
 
 TEST_F(LevelDbFault, RotIsFoundByEveryoneWhoReads) {
-  const Records image = SomeImage();
+  const RecordList image = SomeImage();
   {
     const auto state = Open();
     ASSERT_TRUE(state.ok()) << state.status();
@@ -154,7 +139,7 @@ TEST_F(LevelDbFault, RotIsFoundByEveryoneWhoReads) {
   ASSERT_TRUE(state.ok()) << state.status();
   ASSERT_GT(SpoilTables(), 0);
   EXPECT_EQ(ImageOf(**state).status().code(), StatusCode::kCorruption);
-  EXPECT_EQ((*state)->Install(image).code(), StatusCode::kCorruption);
+  EXPECT_EQ(Install(state->get(), image).code(), StatusCode::kCorruption);
   EXPECT_TRUE((*state)->FindTopic(Topic("T1")).has_value());
 }
 

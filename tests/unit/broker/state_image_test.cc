@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "broker/state/state_keys.h"
+#include "broker/state/state_records.h"
+#include "tests/unit/broker/image_support.h"
 #include "tests/unit/broker/state_support.h"
 #include "tests/unit/broker/store_support.h"
 
@@ -11,8 +14,8 @@ namespace triad::broker {
 namespace {
 
 constexpr std::int64_t kStoreTimeMs = 1700000000000;
+constexpr std::size_t kSmallBatch = 500;
 
-using Records = std::vector<std::pair<std::string, std::string>>;
 using OpenStore = Result<std::unique_ptr<StateStore>> (*)(const std::string&);
 
 class StateImageTest : public testing::TestWithParam<OpenStore> {
@@ -24,6 +27,24 @@ class StateImageTest : public testing::TestWithParam<OpenStore> {
     const Status loaded = state->Load();
     CHECK(loaded.ok()) << loaded;
     return state;
+  }
+  // Not loaded; it takes an image in batches of a few records.
+  std::unique_ptr<ReplicatedState> OpenWatched(const std::string& name, Batches* batches) {
+    auto store = GetParam()(dir_.path() + "/" + name);
+    CHECK(store.ok()) << store.status();
+    return std::make_unique<ReplicatedState>(
+        std::make_unique<WatchedStore>(std::move(*store), batches), kDedupKeysMax, kSmallBatch);
+  }
+  // A state of its own, and before that one of another peer's.
+  void FillTarget(const std::string& name) {
+    const auto earlier = Open("earlier");
+    if (earlier->applied_index() == LogIndex(0)) Fill(earlier.get(), 1, "earlier");
+    Batches batches;
+    const auto target = OpenWatched(name, &batches);
+    ASSERT_TRUE(target->Load().ok());
+    Fill(target.get(), 1, "own");
+    ASSERT_TRUE(Install(target.get(), ImageOf(*earlier).value()).ok());
+    Fill(target.get(), 2, "own");
   }
   // One of everything.
   static void Fill(ReplicatedState* state, std::uint64_t index, const std::string& mark) {
@@ -56,18 +77,6 @@ class StateImageTest : public testing::TestWithParam<OpenStore> {
     state->FinishEntry(context);
     ASSERT_TRUE(state->Flush({{"only-mine", mark}}).ok());
   }
-  static Records ImageOf(const ReplicatedState& state) {
-    const auto records = state.NewImage();
-    CHECK(records.ok());
-    StateImageParser parser;
-    std::string piece;
-    while (NextImagePiece(records.value().get(), &piece).value()) {
-      // Cut anywhere.
-      CHECK(parser.Add(piece.substr(0, piece.size() / 3)).ok());
-      CHECK(parser.Add(piece.substr(piece.size() / 3)).ok());
-    }
-    return std::move(parser).Finish().value();
-  }
   static void ExpectEqual(const ReplicatedState& a, const ReplicatedState& b) {
     EXPECT_EQ(a.applied_index(), b.applied_index());
     EXPECT_EQ(a.flushed_index(), b.flushed_index());
@@ -96,7 +105,7 @@ class StateImageTest : public testing::TestWithParam<OpenStore> {
       EXPECT_EQ(a.SentBack(group.name, PhysicalOffset(77)),
                 b.SentBack(group.name, PhysicalOffset(77)));
     }
-    EXPECT_EQ(ImageOf(a), ImageOf(b));
+    EXPECT_EQ(ImageOf(a).value(), ImageOf(b).value());
   }
 
   StoreTempDir dir_;
@@ -107,7 +116,7 @@ TEST_P(StateImageTest, AnInstalledImageIsTheStateAndNothingElse) {
   for (std::uint64_t i = 1; i <= 300; ++i) Fill(source.get(), i, std::to_string(i));
   const auto target = Open("target");
   for (std::uint64_t i = 1; i <= 5; ++i) Fill(target.get(), i, "own" + std::to_string(i));
-  ASSERT_TRUE(target->Install(ImageOf(*source)).ok());
+  ASSERT_TRUE(Install(target.get(), ImageOf(*source).value()).ok());
   ExpectEqual(*source, *target);
   EXPECT_FALSE(target->FindTopic(Topic("Town1")).has_value());
   EXPECT_FALSE(target->LoadedExtra("only-mine").has_value());
@@ -120,7 +129,7 @@ TEST_P(StateImageTest, AnInstalledImageIsThereAfterAStartAndGoesOn) {
   {
     const auto target = Open("target");
     Fill(target.get(), 1, "own");
-    ASSERT_TRUE(target->Install(ImageOf(*source)).ok());
+    ASSERT_TRUE(Install(target.get(), ImageOf(*source).value()).ok());
   }
   {
     const auto target = Open("target");
@@ -138,37 +147,153 @@ TEST_P(StateImageTest, AnImageIsOfItsMoment) {
   const auto records = source->NewImage();
   ASSERT_TRUE(records.ok());
   Fill(source.get(), 2, "two");
-  StateImageParser parser;
-  std::string piece;
-  while (NextImagePiece(records.value().get(), &piece).value()) {
-    ASSERT_TRUE(parser.Add(piece).ok());
-  }
+  std::string bytes;
+  for (std::string piece; NextImagePiece(records.value().get(), &piece).value();) bytes += piece;
+  ImageRecords image(PiecesOfBytes(bytes, 100));
   const auto target = Open("target");
-  ASSERT_TRUE(target->Install(std::move(parser).Finish().value()).ok());
+  ASSERT_TRUE(Install(target.get(), ListOf(&image).value()).ok());
   EXPECT_EQ(target->applied_index(), LogIndex(1));
   EXPECT_FALSE(target->FindTopic(Topic("Ttwo")).has_value());
 }
 
 TEST_P(StateImageTest, ABadImageChangesNothing) {
+  const auto source = Open("source");
+  Fill(source.get(), 1, "other");
+  const RecordList good = ImageOf(*source).value();
   const auto target = Open("target");
   Fill(target.get(), 1, "own");
-  const Records before = ImageOf(*target);
-  EXPECT_EQ(target->Install({{"T?", "not a topic"}}).code(), StatusCode::kCorruption);
-  EXPECT_EQ(ImageOf(*target), before);
-  EXPECT_TRUE(target->FindTopic(Topic("Town")).has_value());
+  const RecordList before = ImageOf(*target).value();
+  RecordList no_topic = good;
+  no_topic.emplace_back("T~", "not a topic");
+  std::sort(no_topic.begin(), no_topic.end());
+  RecordList own = good;  // a peer's own records say how an image came to it
+  own.emplace_back(kInstalledKey, EncodeInstalled({.first = 1, .last = 1}));
+  RecordList unsorted = good;
+  std::swap(unsorted[1], unsorted[2]);
+  RecordList twice = good;
+  twice.insert(twice.begin(), good.front());
+  RecordList without_its_flush(good.begin(), good.end());
+  std::erase_if(without_its_flush, [](const auto& r) { return r.first.starts_with(kFlushPrefix); });
+  for (const RecordList& bad : {no_topic, own, unsorted, twice, without_its_flush}) {
+    EXPECT_EQ(Install(target.get(), bad).code(), StatusCode::kCorruption);
+    EXPECT_EQ(ImageOf(*target).value(), before);
+    EXPECT_TRUE(target->FindTopic(Topic("Town")).has_value());
+  }
+  ASSERT_TRUE(Install(target.get(), good).ok());
+}
+
+// ---- in batches ---------------------------------------------------------------------------------
+
+TEST_P(StateImageTest, NoMoreThanABatchIsHeldBesideTheTables) {
+  const auto source = Open("source");
+  for (std::uint64_t i = 1; i <= 300; ++i) Fill(source.get(), i, std::to_string(i));
+  const std::string bytes = ImageBytesOf(*source).value();
+  FillTarget("target");
+  constexpr std::size_t kPiece = 100;
+  Batches batches;
+  const auto target = OpenWatched("target", &batches);
+  std::size_t handed_out = 0;  // of this pass
+  std::size_t written = 0;     // of the image, by what had been handed out
+  std::size_t held_max = 0;
+  int passes = 0;
+  batches.on_written = [&] {
+    EXPECT_EQ(passes, 2) << "written before all of it was looked at";
+    held_max = std::max(held_max, handed_out - std::exchange(written, handed_out));
+  };
+  const Status installed = target->Install([&] {
+    ++passes;
+    handed_out = 0;
+    return std::make_unique<ImageRecords>(
+        [&, next = PiecesOfBytes(bytes, kPiece)](std::string* piece) mutable {
+          const Result<bool> more = next(piece);
+          handed_out += piece->size();
+          return more;
+        });
+  });
+  ASSERT_TRUE(installed.ok()) << installed;
+  EXPECT_EQ(handed_out, bytes.size());
+  EXPECT_GT(batches.count, bytes.size() / kSmallBatch);
+  EXPECT_LE(batches.largest_bytes, kSmallBatch + 200) << "and what the writer notes itself";
+  EXPECT_LE(held_max, 2 * (kSmallBatch + kPiece));
+  ExpectEqual(*source, *target);
+}
+
+TEST_P(StateImageTest, AnInstallationThatEndsHalfWayIsKnownAndDoneAgain) {
+  const auto source = Open("source");
+  for (std::uint64_t i = 1; i <= 5; ++i) Fill(source.get(), i, std::to_string(i));
+  const RecordList image = ImageOf(*source).value();
+  std::size_t whole = 0;
+  for (std::size_t fails = 0; whole == 0; ++fails) {
+    SCOPED_TRACE("batch " + std::to_string(fails) + " fails");
+    const std::string name = "target" + std::to_string(fails);
+    FillTarget(name);
+    {
+      Batches batches;
+      batches.fails_from = fails;
+      const auto target = OpenWatched(name, &batches);
+      ASSERT_TRUE(target->Load().ok());
+      const Status installed = Install(target.get(), image);
+      if (installed.ok()) whole = fails;
+      EXPECT_TRUE(installed.ok() || target->FindTopic(Topic("Town")).has_value())
+          << "the tables are the old ones as long as they are not the new ones";
+    }
+    Batches batches;
+    {
+      const auto target = OpenWatched(name, &batches);
+      const StatusCode expected =
+          fails == 0 || whole > 0 ? StatusCode::kOk : StatusCode::kCorruption;
+      EXPECT_EQ(target->Load().code(), expected);
+    }
+    const auto target = OpenWatched(name, &batches);
+    ASSERT_TRUE(Install(target.get(), image).ok());
+    ExpectEqual(*source, *target);
+  }
+  EXPECT_GT(whole, 5u);
+}
+
+// As LevelDB's recovery loses one: without a word.
+TEST_P(StateImageTest, ABatchOfAnInstallationThatIsLostIsMissed) {
+  const auto source = Open("source");
+  for (std::uint64_t i = 1; i <= 3; ++i) Fill(source.get(), i, std::to_string(i));
+  const RecordList image = ImageOf(*source).value();
+  std::size_t count = 1;
+  for (std::size_t lost = 0; lost < count; ++lost) {
+    SCOPED_TRACE("batch " + std::to_string(lost) + " is lost");
+    const std::string name = "target" + std::to_string(lost);
+    FillTarget(name);
+    Batches batches;
+    batches.lost = lost;
+    {
+      const auto target = OpenWatched(name, &batches);
+      ASSERT_TRUE(Install(target.get(), image).ok());
+    }
+    count = batches.count;
+    EXPECT_EQ(OpenWatched(name, &batches)->Load().code(), StatusCode::kCorruption);
+  }
+  EXPECT_GT(count, 5u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, StateImageTest,
                          testing::Values(&OpenLevelDbStateStore, &OpenMemory));
 
-TEST(StateImageParser, RefusesWhatIsCutOrImpossible) {
-  StateImageParser cut;
-  ASSERT_TRUE(cut.Add(std::string("\0\0\0\3\0\0\0\1ab", 10)).ok());
-  EXPECT_EQ(std::move(cut).Finish().status().code(), StatusCode::kCorruption);
-  StateImageParser huge;
-  EXPECT_EQ(huge.Add(std::string("\xff\0\0\3\0\0\0\1ab", 10)).code(), StatusCode::kCorruption);
-  StateImageParser nameless;
-  EXPECT_EQ(nameless.Add(std::string("\0\0\0\0\0\0\0\1a", 9)).code(), StatusCode::kCorruption);
+// ---- its bytes ----------------------------------------------------------------------------------
+
+TEST(ImageRecords, RefusesWhatIsCutOrImpossible) {
+  const auto read = [](const std::string& bytes) {
+    ImageRecords records(PiecesOfBytes(bytes, 3));
+    return ListOf(&records).status().code();
+  };
+  EXPECT_EQ(read(""), StatusCode::kOk);
+  EXPECT_EQ(read(std::string("\0\0\0\3\0\0\0\1abcd", 12)), StatusCode::kOk);
+  EXPECT_EQ(read(std::string("\0\0\0\3\0\0\0\1ab", 10)), StatusCode::kCorruption);
+  EXPECT_EQ(read(std::string("\0\0\0", 3)), StatusCode::kCorruption);
+  EXPECT_EQ(read(std::string("\xff\0\0\3\0\0\0\1ab", 10)), StatusCode::kCorruption);
+  EXPECT_EQ(read(std::string("\0\0\0\0\0\0\0\1a", 9)), StatusCode::kCorruption);
+}
+
+TEST(ImageRecords, AnErrorOfThePiecesIsTheirs) {
+  ImageRecords records([](std::string*) -> Result<bool> { return Status::IoError("no piece"); });
+  EXPECT_EQ(ListOf(&records).status().code(), StatusCode::kIoError);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "broker/store/entry_dispatcher.h"
 #include "broker/store/message_locator.h"
 #include "common/byte_order.h"
+#include "tests/unit/broker/image_support.h"
 #include "tests/unit/broker/state_support.h"
 
 namespace triad::broker {
@@ -140,7 +141,7 @@ TEST_F(DispatcherTest, DueTimesAreByTheLevelsOfTheStateThatIsInForce) {
   other.Apply(levels);
   ASSERT_TRUE(other.Flush().ok());
   const auto image = other.Records();
-  ASSERT_TRUE(state_.Install({image.begin(), image.end()}).ok());
+  ASSERT_TRUE(Install(&state_, {image.begin(), image.end()}).ok());
   ASSERT_TRUE(dispatcher_.Apply(*Entry(Payload({}, {Draft(schedule, 2, "behind")}))).ok());
   EXPECT_EQ(due_in_ms(1), 3600000);
 }

@@ -55,6 +55,17 @@ TEST_F(OpenFault, AStoreThatReceivedAState) {
   });
 }
 
+// In many batches: a start that failed between two of them left parts of both states.
+TEST_F(OpenFault, AStoreThatReceivedAStateLargerThanABatch) {
+  install_batch_bytes_ = 200;
+  const FileDisk disk = Changed(Stopped(), [this](SimFileSystem& fs) { PublishSnapshot(fs, 0); });
+  FailEachOfAStart(disk, 80, [this] {
+    EXPECT_EQ(store_->state().applied_index(), applied_);
+    EXPECT_EQ(store_->node().status().first_index, applied_ + 1);
+    EXPECT_EQ(store_->RangeOf(Queue("T", 0)).max, QueueOffset(kMessages));
+  });
+}
+
 TEST_F(OpenFault, AReceivedStateWithoutRoomIsSaidSoAndInstalledByAStartThatHasSome) {
   SimFileSystem fs(5, Stopped());
   PublishSnapshot(fs, 0);

@@ -8,6 +8,24 @@
 namespace triad::broker {
 namespace {
 
+// What `pieces` hands out, kept.
+class KeptPieces final : public dledger::StoredPieces {
+ public:
+  explicit KeptPieces(dledger::StatePieces* pieces) {
+    for (std::string piece; pieces->Next(&piece).value();) pieces_.push_back(piece);
+  }
+  Result<bool> Next(std::string* piece) override {
+    if (at_ == pieces_.size()) return false;
+    *piece = pieces_[at_++];
+    return true;
+  }
+  void Rewind() override { at_ = 0; }
+
+ private:
+  std::vector<std::string> pieces_;
+  std::size_t at_ = 0;
+};
+
 // ---- reads --------------------------------------------------------------------------------------
 
 TEST_F(OpenFault, AReadThatFailsIsReportedAndTheNextOneIsRight) {
@@ -96,10 +114,10 @@ TEST_F(OpenFault, AnInstallationThatFailsIsReportedAndTheStartFindsEverything) {
     fs_ = &fs;
     Open();
     const LogIndex applied = store_->state().applied_index();
-    const auto pieces = PiecesOf(store_->state().NewImage().value());
+    KeptPieces pieces(PiecesOf(store_->state().NewImage().value()).get());
     fs.FailAfter(count);
     const Status installed =
-        Guarded([&] { return application_->InstallImage(pieces.get(), applied, applied + 1); });
+        Guarded([&] { return application_->InstallImage(&pieces, applied, applied + 1); });
     failed = fs.has_failed();
     EXPECT_EQ(installed.ok(), !failed) << installed;
     fs.Crash(sim::CrashMode::kDropAll);

@@ -118,7 +118,7 @@ Result<StateImage> Recorder::TakeImage() {
   return StateImage{.applied = now.index, .pieces = std::make_unique<CrcPieces>(now.crc)};
 }
 
-Status Recorder::InstallImage(StatePieces* pieces, LogIndex applied, LogIndex /*first*/) {
+Status Recorder::InstallImage(StoredPieces* pieces, LogIndex applied, LogIndex /*first*/) {
   std::string bytes;
   std::string piece;
   while (true) {

@@ -62,7 +62,7 @@ class Recorder : public Application {
   void OnApplyIdle() override { board_.Notify(); }
   LogIndex DurableIndex() const override;
   Result<StateImage> TakeImage() override;
-  Status InstallImage(StatePieces* pieces, LogIndex applied, LogIndex first) override;
+  Status InstallImage(StoredPieces* pieces, LogIndex applied, LogIndex first) override;
 
   void Queue(std::string payload);
   std::vector<EntryRef> applied() const;
