@@ -1,6 +1,6 @@
 # sim_broker: whole broker groups in one thread from one seed.
 triad_library(triad_sim_group
-  SOURCES git_commit.cc group/group_clients.cc group/group_counts.cc group/group_damage.cc group/group_keepers.cc
+  SOURCES git_commit.cc group/group_clients.cc group/group_counts.cc group/group_damage.cc group/group_keepers.cc group/group_members.cc
           group/group_minimize.cc group/group_nemesis.cc group/group_net.cc group/group_options.cc
           group/group_oracle.cc group/group_oracle_clients.cc group/group_world.cc group/journal.cc
           group/life_file_system.cc group/loop_node.cc group/sim_peer.cc seed_runs.cc shrink.cc

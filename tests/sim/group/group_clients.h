@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -52,7 +53,8 @@ class GroupClient {
   void Ask(remoting::Command request, GroupNet::Done done);
   void Later(Micros gap, std::function<void()> task);
   void AnotherPeer() {
-    target_ = static_cast<int>(world_.dice.Below(static_cast<std::uint64_t>(world_.options.peers)));
+    target_ =
+        static_cast<int>(world_.dice.Below(static_cast<std::uint64_t>(world_.options.machines())));
   }
   TopicQueue AnyQueue();
 
@@ -129,6 +131,40 @@ class TopicKeeper final : public GroupClient {
   void MakeDedupTopic();
   void Create(const std::string& topic, const std::string& attributes, GroupNet::Done done);
   void Delete(const std::string& topic);
+};
+
+// The group's operator: adds, promotes and removes peers, as docs/operations.md says.
+class MemberKeeper final : public GroupClient {
+ public:
+  struct Ground {
+    const std::vector<std::unique_ptr<SimPeer>>& peers;
+    std::function<void(int machine)> start;  // a new peer, on a machine that is free
+  };
+  MemberKeeper(const ClientWorld& world, int node, Ground ground)
+      : GroupClient(world, node), ground_(std::move(ground)) {}
+  void Begin() override { Next(); }
+  std::uint64_t refused() const { return refused_; }
+  std::uint64_t unknown() const { return unknown_; }
+  std::uint64_t dead_removed() const { return CountRemoved(dead_); }
+  std::uint64_t leaders_removed() const { return CountRemoved(leaders_); }
+
+ private:
+  void Next();
+  std::optional<GroupOracle::Change> Pick();
+  std::optional<GroupOracle::Change> PickNew();
+  std::optional<GroupOracle::Change> PickRemoval();
+  std::size_t VotersLeft() const;  // when all removals that may come true do
+  void Demand(const GroupOracle::Change& change);
+  void OnAnswer(const GroupOracle::Change& change, const Result<remoting::Command>& answer);
+  std::uint64_t CountRemoved(const std::set<PeerId>& ids) const;
+  const SimPeer& peer(const PeerId& id) const;
+  bool IsHere(const PeerId& id) const;  // its machine is not another peer's by now
+
+  const Ground ground_;
+  std::set<PeerId> dead_;     // when their removal was asked for
+  std::set<PeerId> leaders_;  // the same
+  std::uint64_t refused_ = 0;
+  std::uint64_t unknown_ = 0;
 };
 
 class Locker final : public GroupClient {

@@ -9,7 +9,7 @@ namespace triad::sim {
 
 std::span<const GroupCountName> GroupCountNames() {
   using C = GroupCounts;
-  static constexpr std::array<GroupCountName, 28> names = {{
+  static constexpr std::array<GroupCountName, 36> names = {{
       {"steps", &C::steps, 4'000'000, 4'000'000},
       {"entries", &C::entries, 60'000, 60'000},
       {"acked", &C::acked, 60'000, 60'000},
@@ -37,6 +37,14 @@ std::span<const GroupCountName> GroupCountNames() {
       {"drops", &C::drops, 1'000, 800},
       {"holds", &C::holds, 5, 0},
       {"snapshots", &C::snapshots, 3, 0},
+      {"members_added", &C::members_added, 500, 0},
+      {"promotions", &C::promotions, 300, 0},
+      {"members_removed", &C::members_removed, 400, 0},
+      {"leaders_removed", &C::leaders_removed, 100, 0},
+      {"dead_removed", &C::dead_removed, 20, 0},
+      {"renewed", &C::renewed, 250, 0},
+      {"changes_refused", &C::changes_refused, 250, 0},
+      {"changes_unknown", &C::changes_unknown, 100, 0},
       {"repairs", &C::repairs, 10, 0},
   }};
   return names;

@@ -9,7 +9,7 @@ namespace triad::sim {
 namespace {
 
 // Faults first, then clients.
-constexpr std::array<Switch<GroupOptions>, 35> kSwitches = {{
+constexpr std::array<Switch<GroupOptions>, 36> kSwitches = {{
     {"delay", [](GroupOptions* o) { o->delay_max = 100; }},
     {"tail_delay", [](GroupOptions* o) { o->tail_delay_max = 0; }},
     {"cut", [](GroupOptions* o) { o->cut_every = 0; }},
@@ -38,6 +38,7 @@ constexpr std::array<Switch<GroupOptions>, 35> kSwitches = {{
     {"long_hang", [](GroupOptions* o) { o->long_hang = false; }},
     {"bad_sector", [](GroupOptions* o) { o->bad_sector_every = 0; }},
     {"misdirect", [](GroupOptions* o) { o->misdirect_every = 0; }},
+    {"members", [](GroupOptions* o) { o->member_every = 0; }},
     {"wipe", [](GroupOptions* o) { o->wipe_every = 0; }},
     {"preferred", [](GroupOptions* o) { o->preferred = -1; }},
     {"dedup", [](GroupOptions* o) { o->dedup = false; }},

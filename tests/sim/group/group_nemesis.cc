@@ -58,7 +58,7 @@ int GroupWorld::Any() {
 
 // The same, when there is no other.
 int GroupWorld::Another(int peer) {
-  const int count = options_.peers;
+  const int count = options_.machines();
   if (count == 1) return peer;
   const auto step = 1 + nemesis_dice_.Below(static_cast<std::uint64_t>(count - 1));
   return (peer + static_cast<int>(step)) % count;
@@ -97,7 +97,7 @@ void GroupWorld::CutSome() {
   }
   if (kind == 4) return CutRing(until);
   // Alone: from the other peers (2), or from everybody (3).
-  for (int other = 0; other < (kind == 2 ? options_.peers : GroupNet::kNodesMax); ++other) {
+  for (int other = 0; other < (kind == 2 ? options_.machines() : GroupNet::kNodesMax); ++other) {
     net_.Cut(a, other, until);
     net_.Cut(other, a, until);
   }
@@ -105,7 +105,7 @@ void GroupWorld::CutSome() {
 
 // Of five, each sees a majority, and no two the same one; of three, each hears only one other.
 void GroupWorld::CutRing(Micros until) {
-  const int count = options_.peers;
+  const int count = options_.machines();
   for (int a = 0; a < count; ++a) {
     net_.Cut(a, (a + count - 1) % count, count == 3 ? until : 0);
     if (count > 3) net_.Cut(a, (a + 2) % count, until);
@@ -116,7 +116,7 @@ void GroupWorld::CutRing(Micros until) {
 void GroupWorld::Crash() {
   const bool all = options_.crash_all && nemesis_dice_.OneIn(4);
   const int victim = Victim();
-  for (int i = 0; i < options_.peers; ++i) {
+  for (int i = 0; i < options_.machines(); ++i) {
     if ((!all && i != victim) || !peer(i).up()) continue;
     const bool power = options_.power_loss && !nemesis_dice_.OneIn(4);
     ++(power ? counts_.power_losses : counts_.kills);
@@ -169,7 +169,7 @@ void GroupWorld::FillDisk() {
 }
 
 void GroupWorld::Transfer() {
-  const PeerId to = nemesis_dice_.OneIn(3) ? PeerId() : PeerIdOf(Any());
+  const PeerId to = nemesis_dice_.OneIn(3) ? PeerId() : peer(Any()).id();
   for (const auto& p : peers_) {
     if (!p->up() || p->paused() || !p->node()->leader_info().ready) continue;
     ++counts_.transfers;

@@ -128,7 +128,7 @@ GroupNet::~GroupNet() = default;
 
 // A peer's events end with its life and wait while it is paused; a client has neither.
 void GroupNet::AtNode(int node, Micros at, std::function<void()> task) {
-  if (node >= options_.peers) {
+  if (node >= options_.machines()) {
     loop_.At(at, std::move(task));
     return;
   }
@@ -147,15 +147,26 @@ Micros GroupNet::Arrival(int from, int to, Micros* last) {
 // ---- between peers ----
 
 void GroupNet::OnPeerUp(int peer) {
-  for (int other = 0; other < options_.peers; ++other) {
-    if (other == peer) continue;
-    raft(peer, other) = RaftSession{.epoch = raft(peer, other).epoch + 1};
-    Dial(peer, other, dice_.Between(0, 5 * kMs));
+  for (int other = 0; other < options_.machines(); ++other) {
+    if (other != peer) raft(peer, other) = RaftSession{.epoch = raft(peer, other).epoch + 1};
+  }
+  DialWanted(peer);
+}
+
+const PeerId& GroupNet::IdOf(int machine) const {
+  return peers_[static_cast<std::size_t>(machine)]->id();
+}
+
+void GroupNet::DialWanted(int from) {
+  for (int to = 0; to < options_.machines(); ++to) {
+    const bool is_wanted = !peers_[static_cast<std::size_t>(from)]->dialled(to).empty();
+    if (!is_wanted || raft(from, to).up || raft(from, to).dialling) continue;
+    Dial(from, to, dice_.Between(0, 5 * kMs));
   }
 }
 
 void GroupNet::OnPeerDown(int peer, bool noticed) {
-  for (int other = 0; other < options_.peers; ++other) {
+  for (int other = 0; other < options_.machines(); ++other) {
     if (other == peer) continue;
     raft(peer, other).up = false;
     ++raft(peer, other).epoch;
@@ -164,7 +175,7 @@ void GroupNet::OnPeerDown(int peer, bool noticed) {
       raft(other, peer).up = false;
       ++raft(other, peer).epoch;
       const Micros after = noticed ? dice_.Between(20, 5 * kMs) : dice_.Between(kMs, kSecond);
-      const PeerId id = PeerIdOf(peer);
+      const PeerId id = IdOf(peer);
       SimPeer* const there = peers_[static_cast<std::size_t>(other)];
       if (there->up()) {
         there->Post(after, [this, there, id, other, peer] {
@@ -176,7 +187,7 @@ void GroupNet::OnPeerDown(int peer, bool noticed) {
   }
   for (int node = 0; node < kNodesMax; ++node) {
     BreakCalls(node, peer);
-    if (node < options_.peers) BreakCalls(peer, node);
+    if (node < options_.machines()) BreakCalls(peer, node);
   }
 }
 
@@ -188,10 +199,11 @@ void GroupNet::Dial(int from, int to, Micros delay) {
 void GroupNet::Connect(int from, int to) {
   RaftSession& session = raft(from, to);
   session.dialling = false;
-  if (session.up) return;
   SimPeer* const there = peers_[static_cast<std::size_t>(to)];
   SimPeer* const here = peers_[static_cast<std::size_t>(from)];
-  const bool reachable = there->up() && !there->paused() && !IsCut(from, to) && !IsCut(to, from);
+  if (session.up || here->dialled(to).empty()) return;
+  const bool is_there = there->up() && there->id() == here->dialled(to);
+  const bool reachable = is_there && !there->paused() && !IsCut(from, to) && !IsCut(to, from);
   const std::uint64_t ours = here->node()->group_id();
   const std::uint64_t theirs = reachable ? there->node()->group_id() : 0;
   if (reachable && ours != 0 && theirs != 0 && ours != theirs) {
@@ -203,9 +215,11 @@ void GroupNet::Connect(int from, int to) {
   ++session.epoch;
   session.last_arrival = loop_.now();
   dledger::Hello our_hello = here->node()->OwnState();
-  our_hello.from = PeerIdOf(from);
+  our_hello.from = here->id();
+  our_hello.peer_address = PeerAddressOf(from);
   dledger::Hello their_hello = there->node()->OwnState();
-  their_hello.from = PeerIdOf(to);
+  their_hello.from = there->id();
+  their_hello.peer_address = PeerAddressOf(to);
   there->Post(dice_.Between(20, 500), [there, our_hello] { there->node()->OnHello(our_hello); });
   here->Post(dice_.Between(20, 500), [here, their_hello] { here->node()->OnHello(their_hello); });
 }
@@ -217,16 +231,16 @@ void GroupNet::SendRaft(int from, int to, dledger::PeerFrame frame) {
   const Micros at = Arrival(from, to, &session.last_arrival);
   SimPeer* const there = peers_[static_cast<std::size_t>(to)];
   if (!there->up()) return;
-  there->Post(at - loop_.now(), [this, there, from, to, epoch = session.epoch,
+  there->Post(at - loop_.now(), [this, there, from, to, epoch = session.epoch, id = IdOf(from),
                                  frame = std::move(frame)]() mutable {
     const RaftSession& now = raft(from, to);
     const bool had_arrived = now.epoch == epoch + 1 && loop_.now() <= now.arrived_until;
     if (now.epoch != epoch && !had_arrived) return;
     if (auto* message = std::get_if<dledger::Message>(&frame.body)) {
-      return there->node()->OnMessage(PeerIdOf(from), std::move(*message), frame.wall_ms);
+      return there->node()->OnMessage(id, std::move(*message), frame.wall_ms);
     }
     auto& message = std::get<dledger::SnapshotMessage>(frame.body);
-    there->node()->OnSnapshot(PeerIdOf(from), std::move(message));
+    there->node()->OnSnapshot(id, std::move(message));
   });
 }
 
@@ -240,7 +254,7 @@ void GroupNet::BreakRaft(int a, int b) {
     session.arrived_until = loop_.now() + (dice_.OneIn(2) ? dice_.Between(0, noticed) : 0) - 1;
     for (const int end : {from, to}) {
       SimPeer* const peer = peers_[static_cast<std::size_t>(end)];
-      const PeerId other = PeerIdOf(end == from ? to : from);
+      const PeerId other = IdOf(end == from ? to : from);
       if (!peer->up()) continue;
       peer->Post(noticed, [this, peer, other, end, from = from, to = to] {
         peer->node()->OnDisconnected(other);

@@ -46,6 +46,8 @@ class GroupNet {
   // ---- between peers ----
   void SendRaft(int from, int to, dledger::PeerFrame frame);
   bool connected(int from, int to) const { return raft_[Index(from, to)].up; }
+  const PeerId& IdOf(int machine) const;  // now
+  void DialWanted(int from);              // whom SimPeer::dialled names
   // ---- requests; `done` runs at `from`, once, unless `from` is a peer whose life ended ----
   void Call(int from, int to, remoting::Command request, Micros timeout, Done done);
 

@@ -82,6 +82,16 @@ void ChooseWork(Random& dice, GroupOptions* o) {
   o->body_max = static_cast<int>(dice.Between(20, 400));
 }
 
+// Drawn from dice of its own: what a seed meant before there were changes, it means still.
+void ChooseMembers(std::uint64_t seed, GroupOptions* o) {
+  Random dice(seed ^ 0x6d656d6265727375u);
+  if (!dice.OneIn(4)) return;
+  o->spares = static_cast<int>(dice.Between(1, 2));
+  o->member_every = dice.Between(40 * kMs, 400 * kMs);
+  // One peer alone can lose nothing.
+  if (o->peers < o->voters_min()) o->spares = 0, o->member_every = 0;
+}
+
 }  // namespace
 
 GroupOptions GroupOptionsOf(std::uint64_t seed) {
@@ -99,6 +109,7 @@ GroupOptions GroupOptionsOf(std::uint64_t seed) {
   ChooseProcesses(dice, &o);
   ChooseClocks(dice, &o);
   ChooseDisks(dice, &o);
+  ChooseMembers(seed, &o);
   return o;
 }
 
@@ -108,6 +119,8 @@ GroupOptions BeyondOptionsOf(std::uint64_t seed) {
   o.beyond = static_cast<GroupOptions::Beyond>(dice.Between(1, 3));
   o.peers = 3;
   o.preferred = -1;
+  o.spares = 0;
+  o.member_every = 0;
   // The damage of this class is dealt out once, and alone.
   o.rot_every = o.bad_sector_every = o.misdirect_every = o.wipe_every = o.disk_error_every = 0;
   o.long_hang = false;
@@ -127,12 +140,12 @@ std::string ToString(const GroupOptions& o) {
       << " producers=" << o.producers << " consumers=" << o.consumers << " lockers=" << o.lockers
       << " send_us=" << o.send_every << " batches=" << o.batches << " delayed=" << o.delayed
       << " dedup=" << o.dedup << " one_way=" << o.one_way << " resets=" << o.resets
-      << " send_back=" << o.send_back << " topics=" << o.topics << " peers=" << o.peers
-      << "\n  delay_us=" << o.delay_max << " tail_us=" << o.tail_delay_max
-      << " cut_every=" << o.cut_every << " cut_time=" << o.cut_time << " break=" << o.break_every
-      << "\n  skew=" << o.skewed_clocks << " wall_jump=" << o.wall_jump_every
-      << " pause=" << o.pause_every << "/" << o.pause_time << "\n  crash=" << o.crash_every
-      << " power=" << o.power_loss << " all=" << o.crash_all
+      << " send_back=" << o.send_back << " topics=" << o.topics << " peers=" << o.peers << "+"
+      << o.spares << " member=" << o.member_every << "\n  delay_us=" << o.delay_max
+      << " tail_us=" << o.tail_delay_max << " cut_every=" << o.cut_every
+      << " cut_time=" << o.cut_time << " break=" << o.break_every << "\n  skew=" << o.skewed_clocks
+      << " wall_jump=" << o.wall_jump_every << " pause=" << o.pause_every << "/" << o.pause_time
+      << "\n  crash=" << o.crash_every << " power=" << o.power_loss << " all=" << o.crash_all
       << " restart_max=" << o.restart_after_max << " stop=" << o.stop_every
       << " transfer=" << o.transfer_every << "\n  disk_us=" << o.disk_latency_max
       << " hang=" << o.disk_hang_max << " short=" << o.short_writes << " eio=" << o.disk_error_every

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -12,12 +13,13 @@
 
 namespace triad::sim {
 
-inline constexpr int kPeersMax = 5;
+inline constexpr int kPeersMax = 7;  // machines
 
 struct GroupOptions {
   std::uint64_t seed = 0;
   Micros fault_time = 0;  // then everything heals
-  int peers = 3;
+  int peers = 3;          // that found the group
+  int spares = 0;         // machines that may join it
 
   // Another class of runs: more is damaged than the group can be expected to survive. Then it need
   // not serve, but what it serves and acknowledges must be right.
@@ -65,7 +67,8 @@ struct GroupOptions {
   Micros restart_after_max = 0;
   Micros stop_every = 0;  // an orderly end
   Micros transfer_every = 0;
-  int preferred = -1;  // the peer that is to lead, if any
+  int preferred = -1;       // the peer that is to lead, if any
+  Micros member_every = 0;  // peers are added, promoted, removed; removed ones return under new ids
 
   // disks
   Micros disk_latency_max = 500;
@@ -85,6 +88,12 @@ struct GroupOptions {
   Micros misdirect_every = 0;   // a write to the log lands elsewhere in its file
   Micros wipe_every = 0;        // a disk is lost
 
+  int machines() const { return peers + spares; }
+  // Two voters need both: fewer than three are no group for what takes one away.
+  int voters_min() const {
+    return damages() || wipe_every > 0 || wall_jump_every > 0 || peers > 3 ? 3 : std::min(peers, 2);
+  }
+  int voters_max() const { return std::min(machines(), peers + 2); }
   // Whether bytes on disks may be other than what was written.
   bool damages() const {
     return rot_every > 0 || disk_error_every > 0 || bad_sector_every > 0 || misdirect_every > 0 ||

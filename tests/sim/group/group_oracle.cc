@@ -7,6 +7,8 @@
 #include "broker/processor/failure_properties.h"
 #include "dledger/log/segment_file.h"
 #include "dledger/log/slot_files.h"
+#include "dledger/membership_codec.h"
+#include "dledger/raft/membership.h"
 #include "remoting/headers.h"
 #include "tests/sim/group/sim_peer.h"
 
@@ -43,6 +45,11 @@ std::string NameOf(const TopicQueue& queue) {
 
 void GroupOracle::Fail(const std::string& invariant, const std::string& detail) {
   if (!violation_) violation_ = GroupViolation{.invariant = invariant, .detail = detail};
+}
+
+GroupOracle::GroupOracle(const GroupOptions& options, const EventLoop& loop)
+    : options_(options), loop_(loop) {
+  for (int i = 0; i < options_.peers; ++i) membership_.voters.push_back(FirstIdOf(i));
 }
 
 // ---- peers ----
@@ -91,6 +98,7 @@ void GroupOracle::OnLogBegins(int peer_index, LogIndex first) {
   }
   if (first > begin && begin != LogIndex(0)) ++drops_;
   begin = first;
+  kept_ = std::max(kept_, first);
 }
 
 void GroupOracle::OnDiskLost(int peer_index, LogIndex held) {
@@ -99,11 +107,17 @@ void GroupOracle::OnDiskLost(int peer_index, LogIndex held) {
   begins_[p] = acked_through_[p] = applied_by_[p] = LogIndex(0);
 }
 
+void GroupOracle::OnNewPeer(int peer_index) {
+  const auto p = static_cast<std::size_t>(peer_index);
+  lost_through_[p] = begins_[p] = acked_through_[p] = applied_by_[p] = LogIndex(0);
+  was_empty_[p] = false;
+}
+
 void GroupOracle::OnBeyond(bool is_spared) {
   intact_.assign(entries_.size(), false);
   if (!is_spared) return;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
-    intact_[i] = DurableCopies(*entries_[i], false) > 0;
+    intact_[i] = DurableCopies(*entries_[i]) > 0;
   }
 }
 
@@ -115,12 +129,82 @@ void GroupOracle::OnInstalled(int peer_index, LogIndex applied) {
   }
 }
 
-int GroupOracle::DurableCopies(const dledger::Entry& entry, bool lenient) const {
+int GroupOracle::DurableCopies(const dledger::Entry& entry) const {
   int copies = 0;
-  for (int p = 0; p < options_.peers; ++p) {
-    copies += HoldsDurably(p, entry) || (lenient && IsExcused(p, entry)) ? 1 : 0;
-  }
+  for (const SimPeer* p : peers_) copies += HoldsDurably(p->index(), entry) ? 1 : 0;
   return copies;
+}
+
+// A change under way may have counted for the commit already: its majorities meet all of these.
+bool GroupOracle::IsOnMajority(const dledger::Entry& entry, bool lenient) const {
+  std::size_t lacking = 0;
+  for (const PeerId& voter : membership_.voters) {
+    const int p = MachineOf(voter);
+    const bool is_there = peer(p).id() == voter;
+    const bool holds = is_there && (HoldsDurably(p, entry) || (lenient && IsExcused(p, entry)));
+    lacking += holds ? 0 : 1;
+  }
+  const std::size_t majority = dledger::MajorityOf(membership_);
+  return open_.empty() ? membership_.voters.size() - lacking >= majority : lacking < majority;
+}
+
+bool GroupOracle::IsMember(int machine) const {
+  return dledger::IsMember(membership_, peer(machine).id());
+}
+
+void GroupOracle::OnMembership(const dledger::EntryRef& entry) {
+  dledger::Membership next;
+  if (!dledger::DecodeMembershipEntry(*entry, &next) || !dledger::IsWellFormed(next)) {
+    return Fail("R10", "a committed membership does not parse");
+  }
+  std::size_t voters_changed = 0;
+  for (const PeerId& voter : next.voters) {
+    if (dledger::IsVoter(membership_, voter)) continue;
+    ++voters_changed;
+    if (!dledger::IsLearner(membership_, voter)) {
+      Fail("R10", voter.value() + " is a voter, and was no learner before");
+    }
+    ++changes_.promoted;
+  }
+  for (const PeerId& learner : next.learners) {
+    changes_.added += dledger::IsMember(membership_, learner) ? 0u : 1u;
+  }
+  for (const auto* members : {&membership_.voters, &membership_.learners}) {
+    for (const PeerId& member : *members) {
+      if (dledger::IsMember(next, member)) continue;
+      voters_changed += dledger::IsVoter(membership_, member) ? 1 : 0;
+      ++changes_.removed;
+      removed_.insert(member);
+    }
+  }
+  if (voters_changed > 1) Fail("R10", "a change takes or gives more than one vote");
+  membership_ = std::move(next);
+  SettleChanges();
+}
+
+// What came true, or never can.
+void GroupOracle::SettleChanges() {
+  std::erase_if(open_, [this](const Change& change) {
+    const auto& [op, id] = change;
+    if (WasRemoved(id)) return true;
+    switch (op) {
+      case dledger::MembershipOp::kAddLearner: return dledger::IsMember(membership_, id);
+      case dledger::MembershipOp::kPromote: return dledger::IsVoter(membership_, id);
+      case dledger::MembershipOp::kRemove: return false;
+    }
+    return false;
+  });
+}
+
+// Of the last membership, and of any that may come true.
+std::vector<PeerId> GroupOracle::VotersInPlay() const {
+  std::vector<PeerId> voters = membership_.voters;
+  for (const auto& [op, id] : open_) {
+    if (op == dledger::MembershipOp::kPromote && !dledger::IsVoter(membership_, id)) {
+      voters.push_back(id);
+    }
+  }
+  return voters;
 }
 
 void GroupOracle::OnRaftSend(int peer_index, const PeerId& to, const dledger::Message& message) {
@@ -187,7 +271,8 @@ void GroupOracle::OnApply(int peer_index, const dledger::EntryRef& entry) {
     return;
   }
   entries_.push_back(entry);
-  if (DurableCopies(*entry, true) < majority()) {
+  if (entry->type == dledger::EntryType::kMembership) OnMembership(entry);
+  if (!IsOnMajority(*entry, true)) {
     Fail("R9", "entry " + std::to_string(entry->index.value()) +
                    " is applied, and a majority of disks does not hold it");
   }
@@ -287,7 +372,7 @@ void GroupOracle::OnAnswerLeaves(int peer_index, std::int32_t code,
   if (entry == nullptr) {
     return Fail("R9", NameOfPeer(peer_index) + " answers a send that is not committed");
   }
-  if (DurableCopies(*entry, true) < majority()) {
+  if (!IsOnMajority(*entry, true)) {
     Fail("R9", NameOfPeer(peer_index) + " answers a send that a majority of disks does not hold");
   }
 }
@@ -317,7 +402,7 @@ std::vector<TopicQueue> GroupOracle::Queues() const {
 }
 
 LogIndex GroupOracle::FirstKept() const {
-  return *std::max_element(begins_.begin(), begins_.end());
+  return kept_;
 }
 
 bool GroupOracle::IsDelivered(const Value& value) const {
@@ -335,7 +420,7 @@ bool GroupOracle::AllDelivered() const {
 void GroupOracle::CheckMajorities(bool lenient) {
   for (const dledger::EntryRef& entry : entries_) {
     if (entry->index.value() <= intact_.size()) continue;  // CheckIntact
-    if (DurableCopies(*entry, lenient) >= majority()) continue;
+    if (IsOnMajority(*entry, lenient)) continue;
     return Fail("R9", "entry " + std::to_string(entry->index.value()) +
                           " is missing on a majority of disks");
   }
@@ -358,7 +443,7 @@ void GroupOracle::FullScan() {
 
 void GroupOracle::CheckIntact() {
   for (std::size_t i = 0; i < intact_.size(); ++i) {
-    if (!intact_[i] || DurableCopies(*entries_[i], false) > 0) continue;
+    if (!intact_[i] || DurableCopies(*entries_[i]) > 0) continue;
     return Fail("beyond", "entry " + std::to_string(i + 1) +
                               " was whole somewhere after the damage, and is no more");
   }
@@ -381,14 +466,16 @@ bool GroupOracle::HoldsDurablyBehind(int peer_index, LogIndex last) const {
 
 bool GroupOracle::MayDamage(int peer_index) const {
   // Before the first entry a lost vote is not to be told from one never cast.
-  if (options_.peers == 1 || entries_.empty()) return false;
+  if (membership_.voters.size() < 3 || entries_.empty()) return false;
   // What it has acknowledged may make a majority as soon as the answer arrives.
   const LogIndex committed(entries_.size());
   if (peer(peer_index).last_index() > committed) return false;
-  for (int other = 0; other < options_.peers; ++other) {
+  for (const PeerId& voter : VotersInPlay()) {
+    const int other = MachineOf(voter);
     if (other == peer_index) continue;
     SimPeer& p = peer(other);
-    if (!p.up() || p.node()->leader_info().recovering || p.fs().IsSick()) return false;
+    if (p.id() != voter || !p.up() || p.node()->leader_info().recovering || p.fs().IsSick())
+      return false;
     const bool whole = std::all_of(entries_.begin(), entries_.end(),
                                    [&](const auto& entry) { return HoldsDurably(other, *entry); });
     if (!whole) return false;

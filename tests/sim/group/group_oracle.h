@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -42,8 +43,7 @@ struct GroupViolation {
 
 class GroupOracle {
  public:
-  GroupOracle(const GroupOptions& options, const EventLoop& loop)
-      : options_(options), loop_(loop) {}
+  GroupOracle(const GroupOptions& options, const EventLoop& loop);
   void SetPeers(std::vector<SimPeer*> peers) { peers_ = std::move(peers); }
 
   void Fail(const std::string& invariant, const std::string& detail);
@@ -55,10 +55,12 @@ class GroupOracle {
   void OnRecovered(int peer, bool recovering, bool empty);
   void OnRaftSend(int peer, const PeerId& to, const dledger::Message& message);
   void OnApply(int peer, const dledger::EntryRef& entry);
-  void OnLogBegins(int peer, LogIndex first);    // what is older is in the state only
-  void OnInstalled(int peer, LogIndex applied);  // another peer's state took its state's place
+  void OnMembership(const dledger::EntryRef& entry);  // the next one is committed
+  void OnLogBegins(int peer, LogIndex first);         // what is older is in the state only
+  void OnInstalled(int peer, LogIndex applied);       // another peer's state took its state's place
   // An empty one took its place. The lost one may have acknowledged entries up to `held`.
   void OnDiskLost(int peer, LogIndex held);
+  void OnNewPeer(int peer);  // under a new id, with an empty disk
   // More was damaged than the group can survive. What is still whole somewhere must stay so, if one
   // peer `is_spared`: else each repairs itself with what the others have lost.
   void OnBeyond(bool is_spared);
@@ -102,6 +104,29 @@ class GroupOracle {
   void CheckIntact();  // of OnBeyond
   // Delayed messages have come within a second of when they were due, or of `served_since`.
   void CheckLate(Micros served_since);
+
+  // The last one committed; before there is one, whoever founds the group.
+  const dledger::Membership& membership() const { return membership_; }
+  // Whether the peer that has `machine` now is one; of its last life, while it is down.
+  bool IsMember(int machine) const;
+  struct Changes {
+    std::uint64_t added = 0;
+    std::uint64_t promoted = 0;
+    std::uint64_t removed = 0;
+  };
+  const Changes& changes() const { return changes_; }
+  bool WasRemoved(const PeerId& id) const { return removed_.contains(id); }
+  // Changes that were asked for and may come true still.
+  using Change = std::pair<dledger::MembershipOp, PeerId>;
+  void OnChangeAsked(const Change& change) { open_.push_back(change); }
+  void OnChangeRefused(const Change& change) {  // the same may have been asked for before
+    const auto found = std::find(open_.begin(), open_.end(), change);
+    if (found != open_.end()) open_.erase(found);
+  }
+  bool IsOpen(const Change& change) const {
+    return std::find(open_.begin(), open_.end(), change) != open_.end();
+  }
+  const std::set<PeerId>& removed() const { return removed_; }
 
   std::uint64_t applied() const { return entries_.size(); }
   std::uint64_t acked() const { return acked_; }
@@ -147,8 +172,11 @@ class GroupOracle {
   void CheckRecord(const dledger::EntryRef& entry, const broker::MessageView& message);
   static std::string NameOfStored(const broker::MessageView& message);
   void CountStored(const broker::MessageView& message, const dledger::Entry& entry);
-  int majority() const { return options_.peers / 2 + 1; }
-  int DurableCopies(const dledger::Entry& entry, bool lenient) const;
+  std::vector<PeerId> VotersInPlay() const;
+  void SettleChanges();
+  int DurableCopies(const dledger::Entry& entry) const;  // on any disk
+  // Every majority of the voters has one that holds it. `lenient`: or had, before a fault took it.
+  bool IsOnMajority(const dledger::Entry& entry, bool lenient) const;
   bool HoldsDurably(int peer, const dledger::Entry& entry) const;
   // A fault took it, and the peer may not know yet.
   bool IsExcused(int peer, const dledger::Entry& entry) const;
@@ -174,6 +202,11 @@ class GroupOracle {
   std::array<LogIndex, kPeersMax> lost_through_{};  // what a lost disk may have acknowledged
   std::array<bool, kPeersMax> was_empty_{};
   std::vector<bool> intact_;  // of OnBeyond, by entry
+  dledger::Membership membership_;
+  std::set<PeerId> removed_;
+  std::vector<Change> open_;
+  Changes changes_;
+  LogIndex kept_;  // some log began there once
   std::uint64_t acked_ = 0;
   std::uint64_t drops_ = 0;     // segments that retention took
   std::uint64_t installs_ = 0;  // snapshots

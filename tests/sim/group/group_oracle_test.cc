@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
+#include "dledger/log/entry_codec.h"
+#include "dledger/membership_codec.h"
 #include "tests/sim/group/group_world.h"
 
 namespace triad::sim {
@@ -67,6 +70,56 @@ TEST_F(OracleTest, ALostDiskMayBeginAnew) {
   EXPECT_EQ(violated(), "");
 }
 
+class OracleMembersTest : public OracleTest {
+ protected:
+  // Commits a membership as the next entry. The first violation, if there is one.
+  std::string Commit(const std::vector<std::string>& voters,
+                     const std::vector<std::string>& learners) {
+    dledger::Membership membership;
+    membership.group_id = 7;
+    for (const std::string& id : voters) membership.voters.push_back(PeerId(id));
+    for (const std::string& id : learners) membership.learners.push_back(PeerId(id));
+    oracle_.OnMembership(dledger::MakeEntry(Term(1), dledger::EntryType::kMembership, 0,
+                                            dledger::EncodeMembership(membership), &tail_));
+    return violated();
+  }
+  dledger::LogTail tail_;
+};
+
+TEST_F(OracleMembersTest, ALearnerBecomesAVoterAndAVoterGoes) {
+  EXPECT_EQ(Commit({"n0", "n1", "n2"}, {}), "");
+  EXPECT_EQ(Commit({"n0", "n1", "n2"}, {"n3"}), "");
+  EXPECT_EQ(Commit({"n0", "n1", "n2", "n3"}, {}), "");
+  EXPECT_EQ(Commit({"n1", "n2", "n3"}, {}), "");
+  EXPECT_EQ(oracle_.changes().added, 1u);
+  EXPECT_EQ(oracle_.changes().promoted, 1u);
+  EXPECT_EQ(oracle_.changes().removed, 1u);
+  EXPECT_TRUE(oracle_.WasRemoved(PeerId("n0")));
+}
+
+TEST_F(OracleMembersTest, OnlyALearnerBecomesAVoter) {
+  EXPECT_EQ(Commit({"n0", "n1", "n2", "n3"}, {}), "R10");
+}
+
+TEST_F(OracleMembersTest, VotersChangeOneAtATime) {
+  EXPECT_EQ(Commit({"n0"}, {}), "R10");
+}
+
+TEST_F(OracleMembersTest, AChangeIsOpenUntilItComesTrueOrIsRefused) {
+  const GroupOracle::Change add(dledger::MembershipOp::kAddLearner, PeerId("n3"));
+  const GroupOracle::Change promote(dledger::MembershipOp::kPromote, PeerId("n3"));
+  oracle_.OnChangeAsked(add);
+  oracle_.OnChangeAsked(promote);
+  oracle_.OnChangeAsked(promote);
+  oracle_.OnChangeRefused(promote);
+  EXPECT_TRUE(oracle_.IsOpen(promote)) << "the same was asked for twice";
+  Commit({"n0", "n1", "n2"}, {"n3"});
+  EXPECT_FALSE(oracle_.IsOpen(add));
+  EXPECT_TRUE(oracle_.IsOpen(promote));
+  Commit({"n0", "n1", "n2"}, {});
+  EXPECT_FALSE(oracle_.IsOpen(promote)) << "who was removed is not promoted any more";
+}
+
 TEST(GroupFloors, ARunWhoseFaultsNeverFireIsTooFew) {
   GroupCounts counts;
   for (const GroupCountName& name : GroupCountNames()) counts.*name.count = 1'000'000'000;
@@ -86,8 +139,23 @@ TEST(GroupOptionsTest, BeyondTheBudgetNothingElseIsDamaged) {
     const GroupOptions o = BeyondOptionsOf(seed);
     EXPECT_NE(o.beyond, GroupOptions::Beyond::kNo);
     EXPECT_EQ(o.rot_every + o.bad_sector_every + o.misdirect_every + o.wipe_every, 0);
-    EXPECT_EQ(o.peers, 3);
+    EXPECT_EQ(o.machines(), 3);
   }
+}
+
+TEST(GroupOptionsTest, WhereSomethingTakesAVoterAwayThreeStay) {
+  int changing = 0;
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    SCOPED_TRACE(seed);
+    const GroupOptions o = GroupOptionsOf(seed);
+    if (o.member_every == 0) continue;
+    ++changing;
+    EXPECT_LE(o.machines(), kPeersMax);
+    EXPECT_GT(o.voters_max(), o.voters_min());
+    const bool takes_away = o.damages() || o.wipe_every > 0 || o.wall_jump_every > 0;
+    EXPECT_GE(o.voters_min(), takes_away ? 3 : 1);
+  }
+  EXPECT_GT(changing, 300);
 }
 
 }  // namespace

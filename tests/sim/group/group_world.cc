@@ -26,12 +26,16 @@ GroupWorld::GroupWorld(const GroupOptions& options, bool print, std::uint64_t un
       oracle_(options_, loop_),
       net_(options_, loop_, oracle_),
       until_(until) {
-  const SimPeer::World world{
-      options_, loop_, net_, oracle_, disk_dice_, dice_, [this](int index, const std::string& why) {
-        OnDied(index, why);
-      }};
+  const SimPeer::World world{options_,
+                             loop_,
+                             net_,
+                             oracle_,
+                             disk_dice_,
+                             dice_,
+                             [this] { return PeersInFiles(); },
+                             [this](int index, const std::string& why) { OnDied(index, why); }};
   std::vector<SimPeer*> all;
-  for (int i = 0; i < options_.peers; ++i) {
+  for (int i = 0; i < options_.machines(); ++i) {
     const int percent =
         options_.skewed_clocks ? static_cast<int>(nemesis_dice_.Between(50, 200)) : 100;
     peers_.push_back(std::make_unique<SimPeer>(i, world, percent));
@@ -41,7 +45,7 @@ GroupWorld::GroupWorld(const GroupOptions& options, bool print, std::uint64_t un
   net_.SetPeers(all);
   const ClientWorld clients{options_,     loop_,           net_, oracle_, journal_,
                             client_dice_, has_dedup_topic_};
-  int node = options_.peers;
+  int node = options_.machines();
   for (int i = 0; i < options_.producers; ++i) {
     producers_.push_back(std::make_unique<Producer>(clients, node++));
   }
@@ -54,7 +58,12 @@ GroupWorld::GroupWorld(const GroupOptions& options, bool print, std::uint64_t un
   for (int i = 0; i < options_.lockers; ++i) {
     others_.push_back(std::make_unique<Locker>(clients, node++));
   }
-  for (int i = 0; i < options_.peers; ++i) {
+  if (options_.member_every > 0) {
+    member_keeper_ = std::make_unique<MemberKeeper>(
+        clients, node++,
+        MemberKeeper::Ground{peers_, [this](int machine) { StartNewPeer(machine); }});
+  }
+  for (int i = 0; i < options_.machines(); ++i) {
     drainers_.push_back(
         std::make_unique<Drainer>(clients, node++, i, [this, i] { RestartDamaged(i); }));
   }
@@ -68,6 +77,7 @@ bool GroupWorld::Run() {
   }
   for (const auto& producer : producers_) producer->Begin();
   for (const auto& other : others_) other->Begin();
+  if (member_keeper_) member_keeper_->Begin();
   ScheduleNemesis();
   loop_.At(options_.fault_time, [this] { Heal(); });
   Micros look_at = 0;
@@ -84,6 +94,15 @@ bool GroupWorld::Run() {
   counts_.drops = oracle_.drops();
   counts_.snapshots = oracle_.installs();
   counts_.halves = net_.halves();
+  counts_.members_added = oracle_.changes().added;
+  counts_.promotions = oracle_.changes().promoted;
+  counts_.members_removed = oracle_.changes().removed;
+  if (member_keeper_) {
+    counts_.leaders_removed = member_keeper_->leaders_removed();
+    counts_.dead_removed = member_keeper_->dead_removed();
+    counts_.changes_refused = member_keeper_->refused();
+    counts_.changes_unknown = member_keeper_->unknown();
+  }
   for (const auto& p : peers_) {
     const SimFaultsMet met = p->fs().met();
     counts_.disk_errors += met.errors;
@@ -115,6 +134,28 @@ void GroupWorld::CheckEnd() {
   oracle_.FullScan();
   if (options_.beyond == GroupOptions::Beyond::kNo) return oracle_.CheckMajorities(false);
   oracle_.CheckIntact();
+}
+
+// A machine that nobody needs joins the group, with an empty disk. One whose peer was removed comes
+// back as another.
+void GroupWorld::StartNewPeer(int machine) {
+  if (oracle_.WasRemoved(peer(machine).id())) {
+    ++counts_.renewed;
+    has_rotten_state_[static_cast<std::size_t>(machine)] = false;
+    peer(machine).Renew();
+    journal_.Note(loop_.now(), machine, "is another peer");
+  }
+  StartPeer(machine);
+}
+
+// The members, and whoever was started to become one.
+std::vector<PeerId> GroupWorld::PeersInFiles() const {
+  std::vector<PeerId> ids;
+  for (const auto& p : peers_) {
+    const bool is_new = p->was_started() && !oracle_.WasRemoved(p->id());
+    if (oracle_.IsMember(p->index()) || is_new) ids.push_back(p->id());
+  }
+  return ids;
 }
 
 void GroupWorld::StartPeer(int index) {
@@ -163,10 +204,12 @@ void GroupWorld::Heal() {
     p->fs().set_capacity(UINT64_MAX);
     p->fs().set_total_bytes(UINT64_MAX);
     p->fs().set_names_full(false);
+    if (!p->was_started() && !oracle_.IsMember(p->index())) continue;  // a spare that nobody needed
     loop_.After(0, [this, i = p->index()] { StartPeer(i); });
   }
   for (const auto& producer : producers_) producer->Finish();
   for (const auto& other : others_) other->Finish();
+  if (member_keeper_) member_keeper_->Finish();
   // What is in flight has its answer by then.
   loop_.After(4 * kSecond, [this] {
     for (std::size_t i = 0; i < producers_.size(); ++i) SendLast(i);
@@ -188,7 +231,7 @@ void GroupWorld::Drain() {
 // What the line in the peer's log asks for: its next start verifies the whole log and fetches what
 // is damaged.
 void GroupWorld::RestartDamaged(int index) {
-  if (!peer(index).up()) return;
+  if (!peer(index).up() || !oracle_.IsMember(index)) return;
   ++counts_.repairs;
   journal_.Note(loop_.now(), index, "is restarted to be repaired");
   peer(index).Stop();
@@ -196,10 +239,9 @@ void GroupWorld::RestartDamaged(int index) {
 }
 
 bool GroupWorld::IsWell() {
-  for (const auto& drainer : drainers_) {
-    if (!drainer->done()) return false;
-  }
   for (const auto& p : peers_) {
+    if (!oracle_.IsMember(p->index())) continue;
+    if (!drainers_[static_cast<std::size_t>(p->index())]->done()) return false;
     if (!p->up() || p->node()->leader_info().recovering) return false;
   }
   return oracle_.AllDelivered();
@@ -215,7 +257,7 @@ std::string GroupWorld::Report() const {
       << oracle_.applied() << " entries committed, trace " << journal_.hash() << "\n"
       << ToString(counts_) << "\n";
   for (const auto& p : peers_) {
-    out << "n" << p->index();
+    out << p->id().value() << (oracle_.IsMember(p->index()) ? "" : " (no member)");
     if (!p->up() || p->node() == nullptr) {
       out << " down\n";
       continue;

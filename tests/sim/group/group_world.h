@@ -1,4 +1,4 @@
-// GroupWorld: one schedule of sim_broker: three whole brokers, clients, a nemesis, an oracle, one
+// GroupWorld: one schedule of sim_broker: whole brokers, clients, a nemesis, an oracle, one
 // event loop, one seed. First a time of faults, then everything heals and the group must serve
 // again, with everything acknowledged on every peer.
 //
@@ -53,6 +53,14 @@ struct GroupCounts {
   std::uint64_t drops = 0;
   std::uint64_t holds = 0;  // a segment stayed for a peer that catches up
   std::uint64_t snapshots = 0;
+  std::uint64_t members_added = 0;  // committed, as all changes of the membership here
+  std::uint64_t promotions = 0;
+  std::uint64_t members_removed = 0;
+  std::uint64_t leaders_removed = 0;
+  std::uint64_t dead_removed = 0;
+  std::uint64_t renewed = 0;  // machines that came back with an empty disk under a new id
+  std::uint64_t changes_refused = 0;
+  std::uint64_t changes_unknown = 0;
   std::uint64_t repairs = 0;  // restarts of a peer whose log was found damaged
   void Add(const GroupCounts& other);
 };
@@ -85,6 +93,8 @@ class GroupWorld {
  private:
   // ---- group_world.cc ----
   void StartPeer(int index);
+  void StartNewPeer(int machine);
+  std::vector<PeerId> PeersInFiles() const;
   void RestartLater(int index);
   void OnRefused(int index, const Status& why);
   void OnDied(int index, const std::string& why);
@@ -137,6 +147,7 @@ class GroupWorld {
   std::vector<std::unique_ptr<SimPeer>> peers_;
   std::vector<std::unique_ptr<Producer>> producers_;
   std::vector<std::unique_ptr<GroupClient>> others_;
+  std::unique_ptr<MemberKeeper> member_keeper_;
   std::vector<std::unique_ptr<Drainer>> drainers_;
   const std::uint64_t until_;
   bool healed_ = false;

@@ -68,6 +68,7 @@ void LoopNode::Turn(Micros delay_max, std::function<void()> task) {
 
 Status LoopNode::Start() {
   ticked_at_ = clock_.MonoNow();
+  host_.SetPeers(options_.peers);
   driver_.Begin();
   EndTurn();
   Post(kHandOverMax, [this] {

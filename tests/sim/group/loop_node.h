@@ -30,6 +30,7 @@ class NodeHost {
   virtual void SendToPeer(const PeerId& to, dledger::Message message) = 0;
   virtual void SendToPeer(const PeerId& to, dledger::SnapshotMessage message) = 0;
   virtual bool IsConnected(const PeerId& to) const = 0;
+  virtual void SetPeers(const std::vector<dledger::PeerAddress>& peers) = 0;  // whom to dial
   virtual Micros CleanEvery() const = 0;     // a look at the oldest segment; 0: never
   virtual bool CleansByTheRule() const = 0;  // the product's; else whatever may go goes
   virtual void OnHeld() = 0;  // the oldest segment could go, but for a peer that catches up
@@ -101,7 +102,7 @@ class LoopNode final : public dledger::Node, private dledger::Hands {
   }
   void RefuseSnapshot() override { desk_.OnRefused(); }
   void Publish(const dledger::LeaderInfo& info) override;
-  void SetPeers(const std::vector<dledger::PeerAddress>&) override {}  // the wires stand
+  void SetPeers(const std::vector<dledger::PeerAddress>& peers) override { host_.SetPeers(peers); }
   std::uint64_t Random() override { return host_.dice().Next() | 1; }
   bool IsDiskFull() override { return is_full_; }
 

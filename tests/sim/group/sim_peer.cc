@@ -2,6 +2,7 @@
 
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "broker/service/timer_queue.h"
@@ -46,25 +47,16 @@ class LoopServer final : public remoting::Server {
 
 }  // namespace
 
-namespace {
-
-std::string Peers(int count) {
-  std::string peers;
-  for (int i = 0; i < count; ++i) {
-    peers +=
-        (i == 0 ? "" : ";") + PeerIdOf(i).value() + "-10.0.0." + std::to_string(i + 1) + ":40911";
-  }
-  return peers;
+PeerId FirstIdOf(int machine) {
+  return PeerId("n" + std::to_string(machine));
 }
 
-int PeerOfId(const PeerId& id) {
+int MachineOf(const PeerId& id) {
   return id.value().back() - '0';
 }
 
-}  // namespace
-
-PeerId PeerIdOf(int peer) {
-  return PeerId("n" + std::to_string(peer));
+std::string PeerAddressOf(int machine) {
+  return "10.0.0." + std::to_string(machine + 1) + ":40911";
 }
 
 // Monotonic time at its own speed; wall time of the whole simulation plus an offset.
@@ -89,6 +81,7 @@ class SimPeer::PeerClock final : public Clock {
 
 SimPeer::SimPeer(int index, const World& world, int clock_percent)
     : index_(index),
+      id_(FirstIdOf(index)),
       world_(world),
       fs_(world.options.seed * 31 + static_cast<std::uint64_t>(index)),
       clock_(std::make_unique<PeerClock>(*this, clock_percent)) {
@@ -103,11 +96,22 @@ SimPeer::~SimPeer() {
 }
 
 std::string SimPeer::log_dir() const {
-  return "/store/dledger-" + PeerIdOf(index_).value();
+  return "/store/dledger-" + id_.value();
 }
 
 std::int64_t SimPeer::WallNowMs() const {
   return kEpochMs + world_.loop.now() / 1000 + wall_offset_ms_;
+}
+
+// Itself, and who belongs to the group now, as docs/operations.md asks for.
+std::string SimPeer::PeersInFile() const {
+  std::vector<PeerId> ids = world_.members();
+  if (std::find(ids.begin(), ids.end(), id_) == ids.end()) ids.push_back(id_);
+  std::string peers;
+  for (const PeerId& id : ids) {
+    peers += (peers.empty() ? "" : ";") + id.value() + "-" + PeerAddressOf(MachineOf(id));
+  }
+  return peers;
 }
 
 broker::BrokerConfig SimPeer::Config() const {
@@ -118,14 +122,14 @@ broker::BrokerConfig SimPeer::Config() const {
   source.text =
       "brokerName=broker-a\nenableDLegerCommitLog=true\ndLegerGroup=broker-a\n"
       "dLegerPeers=" +
-      Peers(world_.options.peers) +
+      PeersInFile() +
       "\n"
       "storePathRootDir=/store\nmessageDelayLevel=1s 2s 3s\nlistenPort=10911\n"
       "logVerifyBytesPerSecond=0\n";
   if (world_.options.preferred >= 0) {
-    source.text += "preferredLeaderId=" + PeerIdOf(world_.options.preferred).value() + "\n";
+    source.text += "preferredLeaderId=n" + std::to_string(world_.options.preferred) + "\n";
   }
-  source.text = source.text + "dLegerSelfId=" + PeerIdOf(index_).value() + "\nbrokerIP1=10.0.0." +
+  source.text = source.text + "dLegerSelfId=" + id_.value() + "\nbrokerIP1=10.0.0." +
                 std::to_string(index_ + 1) + "\n";
   broker::LoadedBrokerConfig loaded = broker::LoadBrokerConfig(source);
   CHECK(loaded.faults.empty()) << loaded.faults.front();
@@ -195,8 +199,17 @@ void SimPeer::LoseDisk() {
   world_.oracle.OnDiskLost(index_, held_);
 }
 
+void SimPeer::Renew() {
+  LoseDisk();
+  id_ = PeerId("n" + std::to_string(10 * ++generation_ + index_));
+  was_started_ = false;
+  world_.oracle.OnNewPeer(index_);
+}
+
 Status SimPeer::Start() {
   CHECK(!up());
+  was_started_ = true;
+  dialled_.fill(PeerId());
   life_ = std::make_shared<Life>();
   life_fs_ = std::make_unique<LifeFileSystem>(fs_, life_);
   armed_at_ = 0;
@@ -213,8 +226,8 @@ Status SimPeer::Start() {
     const dledger::Recovered& found = node_->log().recovered();
     world_.oracle.OnRecovered(index_, found.recovering,
                               found.last_index == LogIndex(0) && found.hard_state.term == Term(0));
-    world_.net.OnPeerUp(index_);
     is_started_ = true;
+    world_.net.OnPeerUp(index_);
   });
   if (!up()) return Status::IoError("died while it started");
   if (!started.ok()) EndLife();
@@ -294,15 +307,31 @@ void SimPeer::Deliver(const LifePtr& life, std::function<void()> task) {
 
 void SimPeer::SendToPeer(const PeerId& to, dledger::Message message) {
   world_.oracle.OnRaftSend(index_, to, message);
-  world_.net.SendRaft(index_, PeerOfId(to), {.wall_ms = WallNowMs(), .body = std::move(message)});
+  if (!IsConnected(to)) return;
+  world_.net.SendRaft(index_, MachineOf(to), {.wall_ms = WallNowMs(), .body = std::move(message)});
 }
 
 void SimPeer::SendToPeer(const PeerId& to, dledger::SnapshotMessage message) {
-  world_.net.SendRaft(index_, PeerOfId(to), {.wall_ms = WallNowMs(), .body = std::move(message)});
+  if (!IsConnected(to)) return;
+  world_.net.SendRaft(index_, MachineOf(to), {.wall_ms = WallNowMs(), .body = std::move(message)});
 }
 
+// A connection ends when the machine gets another id.
 bool SimPeer::IsConnected(const PeerId& to) const {
-  return world_.net.connected(index_, PeerOfId(to));
+  return dialled(MachineOf(to)) == to && world_.net.connected(index_, MachineOf(to));
+}
+
+void SimPeer::SetPeers(const std::vector<dledger::PeerAddress>& peers) {
+  std::array<PeerId, kPeersMax> wanted;
+  for (const dledger::PeerAddress& peer : peers) {
+    CHECK_EQ(dledger::HostPortText(peer), PeerAddressOf(MachineOf(peer.id)));
+    PeerId& there = wanted[static_cast<std::size_t>(MachineOf(peer.id))];
+    // A peer that is gone, and the one that has its machine now: the first finds nobody.
+    if (there.empty() || peer.id == world_.net.IdOf(MachineOf(peer.id))) there = peer.id;
+  }
+  wanted[static_cast<std::size_t>(index_)] = PeerId();
+  dialled_ = wanted;
+  if (is_started_) world_.net.DialWanted(index_);
 }
 
 void SimPeer::OnDropped(LogIndex first) {

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <string>
@@ -20,7 +21,11 @@
 
 namespace triad::sim {
 
-PeerId PeerIdOf(int peer);  // 0 -> "n0"
+PeerId FirstIdOf(int machine);  // 0 -> "n0"
+// The machine of a peer: that of "n3" is 3, and so are those of the ids it gets later, "n13",
+// "n23".
+int MachineOf(const PeerId& id);
+std::string PeerAddressOf(int machine);  // "10.0.0.1:40911", where its peers find it
 
 class SimPeer final : public NodeHost {
  public:
@@ -31,12 +36,20 @@ class SimPeer final : public NodeHost {
     GroupOracle& oracle;
     Random& disk_dice;
     Random& dice;
+    std::function<std::vector<PeerId>()> members;  // that the file of a peer names beside itself
     std::function<void(int peer, const std::string& why)> on_died;  // by its disk
   };
   SimPeer(int index, const World& world, int clock_percent);
   ~SimPeer() override;
 
   int index() const { return index_; }
+  const PeerId& id() const { return id_; }
+  // Another peer from now on, with an empty disk. It dies, if it lives.
+  void Renew();
+  bool leads() const { return node_->leader_info().role == dledger::Role::kLeader; }  // while up
+  bool was_started() const { return was_started_; }  // under its present id
+  // Whom it dials on `machine`; empty: nobody.
+  const PeerId& dialled(int machine) const { return dialled_[static_cast<std::size_t>(machine)]; }
   bool up() const { return broker_ != nullptr; }
   LoopNode* node() { return node_; }
   // Of its log; while it is down, when its last life ended.
@@ -73,6 +86,7 @@ class SimPeer final : public NodeHost {
   void SendToPeer(const PeerId& to, dledger::Message message) override;
   void SendToPeer(const PeerId& to, dledger::SnapshotMessage message) override;
   bool IsConnected(const PeerId& to) const override;
+  void SetPeers(const std::vector<dledger::PeerAddress>& peers) override;
   Micros CleanEvery() const override { return world_.options.clean_every; }
   bool CleansByTheRule() const override { return world_.options.retention_age > 0; }
   void OnHeld() override { ++holds_; }
@@ -86,6 +100,7 @@ class SimPeer final : public NodeHost {
  private:
   class PeerClock;
 
+  std::string PeersInFile() const;
   broker::BrokerConfig Config() const;
   broker::BrokerWorld BrokerGround();
   dledger::RetentionOptions Retention() const;
@@ -94,6 +109,8 @@ class SimPeer final : public NodeHost {
   void ArmTimers();
 
   const int index_;
+  int generation_ = 0;  // of its id
+  PeerId id_;
   const World world_;
   SimFileSystem fs_;
   std::unique_ptr<PeerClock> clock_;
@@ -103,15 +120,17 @@ class SimPeer final : public NodeHost {
   Micros hang_ = 0;
   std::uint64_t holds_ = 0;
   bool is_started_ = false;
+  bool was_started_ = false;
   LogIndex held_;  // the log's last entry when the last life ended
 
   // Of the present life.
   LifePtr life_;
   std::unique_ptr<LifeFileSystem> life_fs_;
   std::unique_ptr<broker::Broker> broker_;
-  LoopNode* node_ = nullptr;              // the broker's
-  broker::TimerQueue* timers_ = nullptr;  // the broker's
-  Micros armed_at_ = 0;                   // a wake-up for the timers; 0: none
+  LoopNode* node_ = nullptr;               // the broker's
+  broker::TimerQueue* timers_ = nullptr;   // the broker's
+  std::array<PeerId, kPeersMax> dialled_;  // by machine
+  Micros armed_at_ = 0;                    // a wake-up for the timers; 0: none
   remoting::ServerHandler server_;
 };
 
