@@ -144,6 +144,30 @@ TEST_F(GroupMembers, AGroupOfFiveGoesOnWithoutItsLeaderAndOneMore) {
   CheckLogsIdentical();
 }
 
+TEST_F(GroupMembers, AGroupOfSevenGoesOnWithoutItsLeaderAndTwoMore) {
+  peers_ = 7;
+  StartCluster();
+  CreateTopic("Seven", 4);
+  OrderedLoad load(ClientOf("producer"), "Seven", 10);
+  ASSERT_TRUE(load.Start().ok());
+  load.Send(100);
+  const std::size_t first = Leader();
+  const std::vector<std::size_t> down = {first, (first + 1) % 7, (first + 2) % 7};
+  for (const std::size_t i : down) ASSERT_TRUE(cluster_->Signal(i, SIGKILL).ok());
+  load.Send(100);
+  EXPECT_EQ(load.acked_count(), 200u) << "with 4 of 7";
+  for (const std::size_t i : down) ASSERT_TRUE(cluster_->StartBroker(i).ok());
+  ExpectMembers({Id(0), Id(1), Id(2), Id(3), Id(4), Id(5), Id(6)});
+  load.Drain();
+  EXPECT_EQ(load.acked_count(), 200u);
+  for (const std::string& error : load.errors()) ADD_FAILURE() << error;
+  for (const LocalBroker& broker : cluster_->brokers()) {
+    CheckStored(&load, "Seven", broker.client_address);
+  }
+  Expect({"verifyLog"});  // identical
+  CheckLogsIdentical();
+}
+
 TEST_F(GroupMembers, SenselessChangesAreRefusedWithTheReason) {
   StartCluster();
   const std::size_t leader = Leader();
