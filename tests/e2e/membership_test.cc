@@ -154,7 +154,7 @@ TEST_F(GroupMembers, AGroupOfSevenGoesOnWithoutItsLeaderAndTwoMore) {
   const std::size_t first = Leader();
   const std::vector<std::size_t> down = {first, (first + 1) % 7, (first + 2) % 7};
   for (const std::size_t i : down) ASSERT_TRUE(cluster_->Signal(i, SIGKILL).ok());
-  load.Send(100);
+  load.Send(100, 0);
   EXPECT_EQ(load.acked_count(), 200u) << "with 4 of 7";
   for (const std::size_t i : down) ASSERT_TRUE(cluster_->StartBroker(i).ok());
   ExpectMembers({Id(0), Id(1), Id(2), Id(3), Id(4), Id(5), Id(6)});

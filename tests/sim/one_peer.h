@@ -52,6 +52,7 @@ class OnePeer final : public NodeHost {
   void SendToPeer(const PeerId&, dledger::Message) override {}
   void SendToPeer(const PeerId&, dledger::SnapshotMessage) override {}
   bool IsConnected(const PeerId&) const override { return false; }
+  void SetPeers(const std::vector<dledger::PeerAddress>&) override {}
   Micros CleanEvery() const override { return 0; }
   bool CleansByTheRule() const override { return false; }
   void OnHeld() override {}
