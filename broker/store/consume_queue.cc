@@ -46,7 +46,7 @@ std::string ConsumeQueue::PathOf(std::int64_t first_unit) const {
 
 // Units in front of the checkpoint were synced. Behind the last of them everything is cut: it may
 // be torn, and it comes again. What is damaged in front of it is found when it is read.
-Status ConsumeQueue::Recover(PhysicalOffset checkpoint) {
+Status ConsumeQueue::Recover(PhysicalOffset checkpoint, std::optional<QueueOffset> tail) {
   const Result<std::vector<DirEntry>> entries = fs_.List(dir_);
   if (!entries.ok()) return entries.status();
   for (const DirEntry& entry : entries.value()) {
@@ -55,16 +55,19 @@ Status ConsumeQueue::Recover(PhysicalOffset checkpoint) {
   std::sort(files_.begin(), files_.end());
   // Without a unit, the first file says where the queue begins: StartEmpty, or all of it was lost.
   const std::size_t stay = checkpoint > PhysicalOffset(0) ? 1 : 0;
+  // A tail in front of all files was passed by: the queue was emptied since.
+  const bool cut = tail && !files_.empty() && tail->value() >= files_.front();
   while (!files_.empty()) {
     const std::int64_t first = files_.back();
-    const Result<std::int64_t> end = KeptEnd(first, checkpoint);
-    if (!end.ok()) return end.status();
-    if (end.value() > first || files_.size() == stay) {
+    const Result<std::int64_t> kept = KeptEnd(first, checkpoint);
+    if (!kept.ok()) return kept.status();
+    const std::int64_t end = cut ? std::min(*kept, tail->value()) : *kept;
+    if (end > first || files_.size() == stay) {
       const Result<std::unique_ptr<File>> file = fs_.Open(PathOf(first), {});
       if (!file.ok()) return file.status();
-      TRIAD_RETURN_IF_ERROR(file.value()->Truncate(ByteOf(end.value() - first)));
+      TRIAD_RETURN_IF_ERROR(file.value()->Truncate(ByteOf(end - first)));
       min_ = files_.front();
-      max_ = written_ = ring_begin_ = end.value();
+      max_ = written_ = ring_begin_ = end;
       break;
     }
     TRIAD_RETURN_IF_ERROR(fs_.Remove(PathOf(first)));
@@ -161,11 +164,21 @@ void ConsumeQueue::Resize(std::size_t units) {
   ring_begin_ = begin;
 }
 
-void ConsumeQueue::ShrinkWhenIdle() {
-  if (std::exchange(appended_, false) || ring_.size() <= kIdleRingUnits) return;
-  if (written_ != max_) return;
+std::vector<QueueUnit> ConsumeQueue::Unwritten() const {
+  std::vector<QueueUnit> units;
+  if (lacks_tail()) return units;
+  units.reserve(static_cast<std::size_t>(max_ - written_));
+  for (std::int64_t offset = written_; offset < max_; ++offset) units.push_back(slot(offset));
+  return units;
+}
+
+Status ConsumeQueue::ShrinkWhenIdle(Unsynced* unsynced) {
+  if (std::exchange(appended_, false) || ring_.size() <= kIdleRingUnits) return Status::Ok();
+  TRIAD_RETURN_IF_ERROR(WriteOut(unsynced));
+  if (written_ != max_) return Status::Ok();
   budget_->used -= ring_.size() - kIdleRingUnits;
   Resize(kIdleRingUnits);
+  return Status::Ok();
 }
 
 void ConsumeQueue::ReturnBudget() {

@@ -50,8 +50,9 @@ class ConsumeQueue {
   ConsumeQueue(const ConsumeQueue&) = delete;
   ConsumeQueue& operator=(const ConsumeQueue&) = delete;
 
-  // Once, before anything else: finds the files, keeps the units in front of `checkpoint`.
-  Status Recover(PhysicalOffset checkpoint);
+  // Once, before anything else: finds the files, keeps the units in front of `checkpoint`. `tail`:
+  // units from there on are known, and better than what the files have of them.
+  Status Recover(PhysicalOffset checkpoint, std::optional<QueueOffset> tail);
 
   // ---- apply thread ----
   bool empty() const { return min_ == max_ && files_.empty(); }
@@ -81,8 +82,12 @@ class ConsumeQueue {
   Status Feed(QueueOffset first, std::span<const QueueUnit> units, Unsynced* unsynced);
   // The log does not hold the hole's units any more: the queue begins behind it.
   Status CloseHole(Unsynced* unsynced);
-  // Gives memory back when nothing was appended since the last call.
-  void ShrinkWhenIdle();
+  // The units that are in memory only, for a checkpoint; none when there is a hole in front of
+  // them.
+  std::vector<QueueUnit> Unwritten() const;
+  bool has_files() const { return !files_.empty(); }
+  // Gives memory back when nothing was appended since the last call; may write out for it.
+  Status ShrinkWhenIdle(Unsynced* unsynced);
   void ReturnBudget();  // before the queue goes
   bool listed = false;  // the store's mark: stands in its list of queues to write out
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <set>
@@ -9,6 +10,7 @@
 
 #include "broker/store/consume_queue.h"
 #include "broker/store/queue_map.h"
+#include "broker/store/queue_tails.h"
 #include "common/broken_ground.h"
 
 namespace triad::broker {
@@ -18,6 +20,9 @@ constexpr char kDeletedMark = '~';  // no topic's directory begins with it
 constexpr char kEscape = '=';
 constexpr std::size_t kReportsMax = 64;
 constexpr std::size_t kOneByOneMax = 64;  // more paths are synced in one go
+constexpr std::size_t kWrittenMax = 64;   // of more queues that grew the tails are written together
+constexpr std::string_view kTailsName = "tails";
+constexpr std::string_view kNewTailsPrefix = "tails.";  // and a number: not in its place yet
 
 bool IsPlain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -96,6 +101,24 @@ Status SyncPaths(FileSystem& fs, const std::string& root, const Unsynced& unsync
   return Status::Ok();
 }
 
+// Behind the sync of the queues' own files: to these they are added.
+Status PlaceTails(FileSystem& fs, const std::string& dir, const std::string& written) {
+  {
+    const Result<std::unique_ptr<File>> file = fs.Open(written, {});
+    if (!file.ok()) return file.status();
+    TRIAD_RETURN_IF_ERROR(file.value()->SyncAll());
+  }
+  TRIAD_RETURN_IF_ERROR(fs.Rename(written, dir + "/" + std::string(kTailsName)));
+  return fs.SyncDir(dir);
+}
+
+// Those of a checkpoint before would count for more than what was written to the queues' files
+// since.
+Status DropTails(FileSystem& fs, const std::string& dir) {
+  TRIAD_RETURN_IF_ERROR(UnlessDeleted(fs.Remove(dir + "/" + std::string(kTailsName))));
+  return fs.SyncDir(dir);
+}
+
 class FileConsumeQueueStore final : public ConsumeQueueStore {
  public:
   FileConsumeQueueStore(FileSystem& fs, std::string dir) : fs_(fs), dir_(std::move(dir)) {}
@@ -104,20 +127,26 @@ class FileConsumeQueueStore final : public ConsumeQueueStore {
     TRIAD_RETURN_IF_ERROR(fs_.CreateDirs(dir_));
     const Result<std::vector<DirEntry>> topics = fs_.List(dir_);
     if (!topics.ok()) return topics.status();
+    Result<Tails> tails = LoadTails(checkpoint);
+    if (!tails.ok()) return tails.status();
     for (const DirEntry& entry : topics.value()) {
       const std::string path = dir_ + "/" + entry.name;
-      if (!entry.is_directory) continue;
+      if (!entry.is_directory) {
+        if (entry.name.starts_with(kNewTailsPrefix)) TRIAD_RETURN_IF_ERROR(fs_.Remove(path));
+        continue;
+      }
       if (entry.name.front() == kDeletedMark) {
         TRIAD_RETURN_IF_ERROR(RemoveTree(fs_, path));
         continue;
       }
       const std::optional<std::string> topic = TopicOf(entry.name);
       if (topic.has_value()) {
-        TRIAD_RETURN_IF_ERROR(RecoverTopic(Topic(*topic), path, checkpoint));
+        TRIAD_RETURN_IF_ERROR(RecoverTopic(Topic(*topic), path, checkpoint, *tails));
       } else {
         LOG(WARNING) << "not a consume queue, left alone: " << path;
       }
     }
+    for (const auto& [queue, tail] : *tails) TakeTail(tail);
     return Status::Ok();
   }
 
@@ -174,6 +203,7 @@ class FileConsumeQueueStore final : public ConsumeQueueStore {
     behind_begin_.clear();
     holed_.clear();
     unsynced_ = {};
+    has_tails_ = false;
     {
       const std::unique_lock hold(mutex_);
       queues_.clear();
@@ -188,27 +218,40 @@ class FileConsumeQueueStore final : public ConsumeQueueStore {
       queue->listed = false;
     }
     to_write_.clear();
-    if (std::exchange(budget_.refused, false)) {
-      for (auto& [key, queue] : queues_) queue->ShrinkWhenIdle();
-    }
-    return Status::Ok();
+    return ShrinkIdle();
   }
 
   Status SyncAll() override {
-    const Result<std::function<Status()>> sync = PrepareSync();
+    const PhysicalOffset all(std::numeric_limits<std::int64_t>::max());
+    const Result<std::function<Status()>> sync = PrepareSync(all);
     return sync.ok() ? sync.value()() : sync.status();
   }
 
-  Result<std::function<Status()>> PrepareSync() override {
-    TRIAD_RETURN_IF_ERROR(WriteOut());
+  Result<std::function<Status()>> PrepareSync(PhysicalOffset checkpoint) override {
+    std::string new_tails;  // empty: none
+    if (to_write_.size() > kWrittenMax) {
+      TRIAD_RETURN_IF_ERROR(ShrinkIdle());
+      new_tails = dir_ + "/" + std::string(kNewTailsPrefix) + std::to_string(++tails_written_);
+      const Status written = WriteTails(new_tails, checkpoint);
+      if (!written.ok()) {
+        IgnoreError(fs_.Remove(new_tails), "a start removes it too");
+        return written;
+      }
+    } else {
+      TRIAD_RETURN_IF_ERROR(WriteOut());
+    }
+    const bool drops_tails = std::exchange(has_tails_, !new_tails.empty()) && new_tails.empty();
     const std::set<std::string> queue_dirs = unsynced_.dirs;
     for (const std::string& dir : queue_dirs) {  // a new queue may have a new topic directory
       if (dir != dir_) unsynced_.dirs.insert(dir.substr(0, dir.rfind('/')));
     }
     if (!queue_dirs.empty()) unsynced_.dirs.insert(dir_);
     auto unsynced = std::make_shared<Unsynced>(std::exchange(unsynced_, {}));
-    return std::function<Status()>(
-        [&fs = fs_, dir = dir_, unsynced] { return SyncPaths(fs, dir, *unsynced); });
+    return std::function<Status()>([&fs = fs_, dir = dir_, unsynced, new_tails, drops_tails] {
+      TRIAD_RETURN_IF_ERROR(SyncPaths(fs, dir, *unsynced));
+      if (!new_tails.empty()) return PlaceTails(fs, dir, new_tails);
+      return drops_tails ? DropTails(fs, dir) : Status::Ok();
+    });
   }
 
   Status SetLogBegin(PhysicalOffset begin) override {
@@ -301,7 +344,66 @@ class FileConsumeQueueStore final : public ConsumeQueueStore {
            std::to_string(key.queue_id.value());
   }
 
-  Status RecoverTopic(const Topic& topic, const std::string& path, PhysicalOffset checkpoint) {
+  // What the tails hold in front of `checkpoint`, unless they are of an older one.
+  using Tails = std::map<TopicQueue, QueueTail>;
+  Result<Tails> LoadTails(PhysicalOffset checkpoint) {
+    Tails tails;
+    Result<QueueTails> read = ReadQueueTails(fs_, dir_ + "/" + std::string(kTailsName));
+    if (read.status().code() == StatusCode::kNotFound) return tails;
+    if (!read.ok()) return read.status();
+    has_tails_ = true;
+    if (read->checkpoint < checkpoint) return tails;
+    for (QueueTail& tail : read->tails) {
+      std::erase_if(tail.units, [&](const QueueUnit& unit) { return unit.position >= checkpoint; });
+      if (!tail.units.empty()) tails[tail.queue] = std::move(tail);
+    }
+    return tails;
+  }
+
+  // What does not fit the files is left out: a hole, which the log fills.
+  void TakeTail(const QueueTail& tail) {
+    const auto found = queues_.find(tail.queue);
+    if (found == queues_.end() && tail.has_files) return;
+    if (found != queues_.end()) {
+      const QueueRange range = found->second->Range();
+      if (range.min > tail.first) return;
+      if (range.max < tail.first) ExtendTo(tail.queue, tail.first);
+    }
+    QueueOffset offset = tail.first;
+    for (const QueueUnit& unit : tail.units) {
+      Append(tail.queue, offset, unit);
+      offset = offset + 1;
+    }
+  }
+
+  // Of all queues that have units in memory only; these stay to be written.
+  Status WriteTails(const std::string& path, PhysicalOffset checkpoint) {
+    Result<QueueTailsWriter> writer = QueueTailsWriter::Create(fs_, path, checkpoint);
+    if (!writer.ok()) return writer.status();
+    std::vector<ConsumeQueue*> kept;
+    for (const auto& [key, queue] : queues_) {
+      if (!queue->listed) continue;
+      const QueueOffset max = queue->Range().max;
+      QueueTail tail{key, queue->has_files(), max, queue->Unwritten()};
+      queue->listed = !tail.units.empty();
+      if (!queue->listed) continue;
+      kept.push_back(queue.get());
+      tail.first = max - static_cast<std::int64_t>(tail.units.size());
+      TRIAD_RETURN_IF_ERROR(writer->Add(tail));
+    }
+    TRIAD_RETURN_IF_ERROR(writer->Finish());
+    to_write_ = std::move(kept);
+    return Status::Ok();
+  }
+
+  Status ShrinkIdle() {
+    if (!std::exchange(budget_.refused, false)) return Status::Ok();
+    for (auto& [key, queue] : queues_) TRIAD_RETURN_IF_ERROR(queue->ShrinkWhenIdle(&unsynced_));
+    return Status::Ok();
+  }
+
+  Status RecoverTopic(const Topic& topic, const std::string& path, PhysicalOffset checkpoint,
+                      const Tails& tails) {
     const Result<std::vector<DirEntry>> queues = fs_.List(path);
     if (!queues.ok()) return queues.status();
     for (const DirEntry& entry : queues.value()) {
@@ -310,7 +412,9 @@ class FileConsumeQueueStore final : public ConsumeQueueStore {
       const auto [parsed_to, error] = std::from_chars(entry.name.data(), end, id);
       if (!entry.is_directory || error != std::errc() || parsed_to != end || id < 0) continue;
       auto queue = std::make_shared<ConsumeQueue>(fs_, path + "/" + entry.name, &budget_);
-      TRIAD_RETURN_IF_ERROR(queue->Recover(checkpoint));
+      const auto tail = tails.find(TopicQueue{topic, QueueId{id}});
+      const auto first = tail == tails.end() ? std::nullopt : std::optional(tail->second.first);
+      TRIAD_RETURN_IF_ERROR(queue->Recover(checkpoint, first));
       if (!queue->empty()) queues_[{topic, QueueId{id}}] = std::move(queue);
     }
     return Status::Ok();
@@ -382,6 +486,8 @@ class FileConsumeQueueStore final : public ConsumeQueueStore {
   std::vector<TopicQueue> behind_begin_;  // queues that do not follow stepping_begin_ yet
   std::set<TopicQueue> holed_;            // with a hole, or just filled
   std::uint64_t deletions_ = 0;
+  bool has_tails_ = false;  // a file of tails is there, or soon will be
+  std::uint64_t tails_written_ = 0;
 
   mutable std::mutex reports_mutex_;                   // for what follows; a leaf
   mutable std::map<TopicQueue, QueueOffset> reports_;  // of damaged units, by readers

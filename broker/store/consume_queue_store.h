@@ -5,8 +5,10 @@
 // its checkpoint. Written by the apply thread; read by any thread. The newest units of a queue are
 // in memory (bounded); older ones are read from files: ReadNow answers only from memory, Read may
 // touch files (reader threads). Files: <dir>/<topic>/<queue>/<20-digit first unit byte>; none while
-// empty. Bounds: kRingUnitsMax units per queue and kRingUnitsTotalMax in all stay in memory, beside
-// a few for each queue. A write that fails while appending ends the process, but for a full disk.
+// empty. When many queues have grown, a checkpoint leaves what is in memory only out of them and
+// writes it to one file, <dir>/tails (queue_tails.h); their own are written when memory is full.
+// Bounds: kRingUnitsMax units per queue and kRingUnitsTotalMax in all stay in memory, beside a few
+// for each queue. A write that fails while appending ends the process, but for a full disk.
 //
 // Holes: units that are missing or damaged here are read from the log again (queue_repair.h). Until
 // then a reader of theirs is told kUnavailable, and everything else is served.
@@ -60,8 +62,9 @@ class ConsumeQueueStore {
   virtual Status SyncAll() = 0;   // then everything appended so far is in front of a checkpoint
   // SyncAll in two steps, so that the apply thread need not wait for the disk: writes out, and
   // returns the rest as a task for any one thread. When that returned OK, everything appended
-  // before PrepareSync is in front of a checkpoint. Tasks run in the order they were made.
-  virtual Result<std::function<Status()>> PrepareSync() = 0;
+  // before PrepareSync is in front of a checkpoint, which is `checkpoint`. Tasks run in the order
+  // they were made.
+  virtual Result<std::function<Status()>> PrepareSync(PhysicalOffset checkpoint) = 0;
   // Retention: units of messages in front of `begin` are gone; min follows. That of a queue with a
   // hole follows when it is filled.
   virtual Status SetLogBegin(PhysicalOffset begin) = 0;

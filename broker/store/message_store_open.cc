@@ -176,8 +176,6 @@ Status LogMessageStore::ReplayDerived(LogIndex behind) {
       dispatched_ = std::max(dispatched_, next);
       ++next;
     }
-    const Status written = queues_->WriteOut();
-    if (written.code() != StatusCode::kNoSpace) TRIAD_RETURN_IF_ERROR(written);
   }
   return Status::Ok();
 }

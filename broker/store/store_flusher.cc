@@ -132,7 +132,7 @@ void StoreFlusher::ForgetQueues() {
 
 bool StoreFlusher::StartSync() {
   queues_synced_at_ = clock_.MonoNow();
-  Result<std::function<Status()>> sync = queues_->PrepareSync();
+  Result<std::function<Status()>> sync = queues_->PrepareSync(state_->applied_position());
   if (!Wrote(sync.status(), "the consume queues")) return false;
   KeyIndex::PendingSync keys = keys_->PrepareSync();
   in_making_ = Checkpoints{{state_->applied_index(), state_->applied_position()}, keys.synced};

@@ -279,11 +279,11 @@ TEST_F(ConsumeQueueTest, RetentionDropsWholeFilesButTheLast) {
 
 TEST_F(ConsumeQueueTest, ASyncTaskCoversWhatWasAppendedBeforeIt) {
   Fill(q_, 0, 10);
-  const std::function<Status()> sync = store_->PrepareSync().value();
+  const std::function<Status()> sync = store_->PrepareSync(LogPosition(20)).value();
   Fill(q_, 10, 20);  // meanwhile
   ASSERT_TRUE(sync().ok());
   store_->DeleteTopic(Topic("T"));
-  const std::function<Status()> after = store_->PrepareSync().value();
+  const std::function<Status()> after = store_->PrepareSync(LogPosition(20)).value();
   ASSERT_TRUE(sync().ok()) << "a file that is gone needs no sync";
   ASSERT_TRUE(after().ok());
 }

@@ -70,11 +70,27 @@ TEST_F(StoreFlusherTest, ManyQueuesAreSyncedInOneGo) {
     queues_->Append(Queue("T", queue), QueueOffset{0}, {position, 100, 0});
     h_.Message(Queue("T", queue), 1);
   }
+  ASSERT_TRUE(queues_->WriteOut().ok());
   flusher_.FlushAll();
   EXPECT_EQ(disk_.whole_syncs(), 1);
   disk_.Crash(sim::CrashMode::kDropAll);
   const auto again = ConsumeQueueStore::Open(disk_, "/cq", h_.next_position()).value();
   for (std::int32_t queue = 0; queue <= kMany; ++queue) {
+    EXPECT_TRUE(again->Range(Queue("T", queue)).has_value()) << queue;
+  }
+}
+
+TEST_F(StoreFlusherTest, ManyQueuesThatMemoryHoldsTakeOneFile) {
+  for (std::int32_t queue = 0; queue < 100; ++queue) {
+    queues_->Append(Queue("T", queue), QueueOffset{0}, {h_.next_position(), 100, 0});
+    h_.Message(Queue("T", queue), 1);
+  }
+  flusher_.FlushAll();
+  EXPECT_FALSE(disk_.Exists("/cq/T"));
+  EXPECT_EQ(disk_.whole_syncs(), 0);
+  disk_.Crash(sim::CrashMode::kDropAll);
+  const auto again = ConsumeQueueStore::Open(disk_, "/cq", h_.next_position()).value();
+  for (std::int32_t queue = 0; queue < 100; ++queue) {
     EXPECT_TRUE(again->Range(Queue("T", queue)).has_value()) << queue;
   }
 }
