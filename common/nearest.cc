@@ -36,6 +36,8 @@ std::string NearestOf(const std::string& word, std::span<const std::string> know
   std::string nearest;
   std::size_t best = std::max<std::size_t>(1, word.size() / 5) + 1;  // farther is no help
   for (const std::string& one : known) {
+    // At least as far as the lengths are apart.
+    if (std::max(one.size(), wanted.size()) - std::min(one.size(), wanted.size()) >= best) continue;
     const std::size_t distance = EditDistance(wanted, Lower(one));
     if (distance >= best) continue;
     best = distance;

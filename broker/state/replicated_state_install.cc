@@ -173,6 +173,9 @@ void ReplicatedState::Tables::TakeContent(Tables* from) {
 Status ReplicatedState::Install(const OpenRecords& open) {
   ReplicatedState image(std::make_unique<ImageStore>(open), tables_->dedup_keys_max);
   TRIAD_RETURN_IF_ERROR(image.Load());
+  if (image.tables_->applied.flush_number == 0) {
+    return Status::Corruption("state image: it holds nothing, not even an applied record");
+  }
   TRIAD_RETURN_IF_ERROR(
       ReplaceRecords(tables_->store.get(), open().get(), tables_->install_batch_bytes));
   const std::unique_lock hold(tables_->mutex);

@@ -174,7 +174,7 @@ TEST_P(StateImageTest, ABadImageChangesNothing) {
   twice.insert(twice.begin(), good.front());
   RecordList without_its_flush(good.begin(), good.end());
   std::erase_if(without_its_flush, [](const auto& r) { return r.first.starts_with(kFlushPrefix); });
-  for (const RecordList& bad : {no_topic, own, unsorted, twice, without_its_flush}) {
+  for (const RecordList& bad : {no_topic, own, unsorted, twice, without_its_flush, RecordList()}) {
     EXPECT_EQ(Install(target.get(), bad).code(), StatusCode::kCorruption);
     EXPECT_EQ(ImageOf(*target).value(), before);
     EXPECT_TRUE(target->FindTopic(Topic("Town")).has_value());
