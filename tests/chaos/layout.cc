@@ -14,6 +14,8 @@
 namespace triad::chaos {
 namespace {
 
+constexpr int kIds = 254;
+
 std::vector<std::string> In(const std::string& name, std::vector<std::string> command) {
   std::vector<std::string> words{"ip", "netns", "exec", name};
   words.insert(words.end(), command.begin(), command.end());
@@ -25,16 +27,36 @@ std::vector<std::string> In(const std::string& name, std::vector<std::string> co
 Layout::Layout(int id) : id_(id) {}
 
 Result<std::unique_ptr<Layout>> Layout::Build(int id) {
-  std::unique_ptr<Layout> layout(new Layout(id));
-  TRIAD_RETURN_IF_ERROR(layout->Make());
-  return layout;
+  for (int tried = 0; tried < kIds; ++tried) {
+    std::unique_ptr<Layout> layout(new Layout(1 + (id - 1 + tried) % kIds));
+    const Result<bool> claimed = layout->Claim();
+    if (!claimed.ok()) return claimed.status();
+    if (!*claimed) continue;
+    TRIAD_RETURN_IF_ERROR(layout->Make());
+    return layout;
+  }
+  return Status::IoError("all network namespaces triad1-sw to triad254-sw are there already");
 }
 
+// Only what this run has made.
 Layout::~Layout() {
-  for (const std::string& host : hosts_) {
-    IgnoreError(RunProgram({"ip", "netns", "del", NamespaceOf(host)}), "it may not exist");
+  for (const std::string& name : made_) {
+    IgnoreError(RunProgram({"ip", "netns", "del", name}), "it may be gone");
   }
-  IgnoreError(RunProgram({"ip", "netns", "del", NamespaceOf("sw")}), "it may not exist");
+}
+
+Result<bool> Layout::Claim() {
+  const std::string sw = NamespaceOf("sw");
+  const Status added = AddNamespace(sw);  // exclusive
+  if (added.ok()) return true;
+  if (::access(("/run/netns/" + sw).c_str(), F_OK) == 0) return false;
+  return added;
+}
+
+Status Layout::AddNamespace(const std::string& name) {
+  TRIAD_RETURN_IF_ERROR(RunProgram({"ip", "netns", "add", name}));
+  made_.push_back(name);
+  return Status::Ok();
 }
 
 std::string Layout::NamespaceOf(const std::string& host) const {
@@ -59,7 +81,6 @@ std::vector<std::string> Layout::WrapperOf(const std::string& host) const {
 
 Status Layout::Make() {
   const std::string sw = NamespaceOf("sw");
-  TRIAD_RETURN_IF_ERROR(RunProgram({"ip", "netns", "add", sw}));
   TRIAD_RETURN_IF_ERROR(RunProgram(In(sw, {"ip", "link", "add", "br0", "type", "bridge"})));
   TRIAD_RETURN_IF_ERROR(RunProgram(In(sw, {"ip", "link", "set", "br0", "up"})));
   for (const std::string& host : hosts_) TRIAD_RETURN_IF_ERROR(AddHost(host));
@@ -69,7 +90,7 @@ Status Layout::Make() {
 Status Layout::AddHost(const std::string& host) {
   const std::string sw = NamespaceOf("sw");
   const std::string name = NamespaceOf(host);
-  TRIAD_RETURN_IF_ERROR(RunProgram({"ip", "netns", "add", name}));
+  TRIAD_RETURN_IF_ERROR(AddNamespace(name));
   // Both ends are made inside: nothing appears in the namespace of the machine.
   TRIAD_RETURN_IF_ERROR(
       RunProgram(In(sw, {"ip", "link", "add", host, "type", "veth", "peer", "name", "eth0",

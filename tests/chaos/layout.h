@@ -18,7 +18,8 @@ namespace triad::chaos {
 
 class Layout {
  public:
-  // `id`: 1 to 254. Errors: kIoError saying which command failed and how.
+  // With the first free id from `id` on: 1 to 254, and round. Errors: kIoError saying which command
+  // failed and how.
   static Result<std::unique_ptr<Layout>> Build(int id);
   ~Layout();
   Layout(const Layout&) = delete;
@@ -48,7 +49,10 @@ class Layout {
 
  private:
   explicit Layout(int id);
+  // False: another run has this id.
+  Result<bool> Claim();
   Status Make();
+  Status AddNamespace(const std::string& name);
   Status AddHost(const std::string& host);
   std::string NamespaceOf(const std::string& host) const;
   std::string MacOf(const std::string& host) const;
@@ -56,6 +60,7 @@ class Layout {
 
   const int id_;
   const std::vector<std::string> hosts_{"ns", "n0", "n1", "n2", "c"};
+  std::vector<std::string> made_;  // namespaces
   std::vector<std::string> slow_;
 };
 
