@@ -116,12 +116,13 @@ class StateWorkload final : public CrashWorkload {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> promises_;
 };
 
-// A life of consume queues: message n stands at position n * 50 in queue n % 3. Promise: everything
-// in front of the checkpoint is there, and the rest comes back by replay.
+// A life of consume queues: message n stands at position n * 50 in queue n % queues. Promise:
+// everything in front of the checkpoint is there, and the rest comes back by replay.
 class QueueWorkload final : public CrashWorkload {
  public:
-  QueueWorkload(std::string name, int messages, int write_every, int sync_every, std::uint64_t seed)
-      : name_(std::move(name)), fs_(seed) {
+  QueueWorkload(std::string name, std::int64_t queues, int messages, int write_every,
+                int sync_every, std::uint64_t seed)
+      : name_(std::move(name)), queues_(queues), fs_(seed) {
     fs_.Record(true);
     Mark(0);
     auto store = ConsumeQueueStore::Open(fs_, "/cq", PhysicalOffset(0));
@@ -130,7 +131,8 @@ class QueueWorkload final : public CrashWorkload {
       Append(store->get(), n);
       if (n % write_every == write_every - 1) CHECK((*store)->WriteOut().ok());
       if (n % sync_every != sync_every - 1) continue;
-      CHECK((*store)->SyncAll().ok());
+      const auto sync = (*store)->PrepareSync(PhysicalOffset((n + 1) * kBytes));
+      CHECK(sync.ok() && (*sync)().ok());
       Mark(n + 1);
     }
   }
@@ -152,21 +154,20 @@ class QueueWorkload final : public CrashWorkload {
   }
 
  private:
-  static constexpr std::int64_t kQueues = 3;
   static constexpr std::int64_t kBytes = 50;
 
   static QueueUnit UnitOf(std::int64_t n) {
     return {PhysicalOffset(n * kBytes), static_cast<std::int32_t>(kBytes), n};
   }
-  static TopicQueue QueueOf(std::int64_t n) {
-    return {Topic("T"), QueueId(static_cast<std::int32_t>(n % kQueues))};
+  TopicQueue QueueOf(std::int64_t n) const {
+    return {Topic("T"), QueueId(static_cast<std::int32_t>(n % queues_))};
   }
-  static void Append(ConsumeQueueStore* store, std::int64_t n) {
-    store->Append(QueueOf(n), QueueOffset(n / kQueues), UnitOf(n));
+  void Append(ConsumeQueueStore* store, std::int64_t n) const {
+    store->Append(QueueOf(n), QueueOffset(n / queues_), UnitOf(n));
   }
-  static std::string Compare(const ConsumeQueueStore& store, std::int64_t end) {
-    for (std::int64_t queue = 0; queue < std::min(kQueues, end); ++queue) {
-      const std::int64_t count = (end - queue + kQueues - 1) / kQueues;
+  std::string Compare(const ConsumeQueueStore& store, std::int64_t end) const {
+    for (std::int64_t queue = 0; queue < std::min(queues_, end); ++queue) {
+      const std::int64_t count = (end - queue + queues_ - 1) / queues_;
       const auto range = store.Range(QueueOf(queue));
       if (!range || range->max != QueueOffset(count)) {
         return "queue " + std::to_string(queue) + " does not end at " + std::to_string(count);
@@ -175,7 +176,7 @@ class QueueWorkload final : public CrashWorkload {
         const auto units = store.Read(QueueOf(queue), QueueOffset(at), 100);
         if (!units.ok()) return units.status().ToString();
         for (const QueueUnit& unit : *units) {
-          if (unit != UnitOf(at++ * kQueues + queue)) return "another unit than was appended";
+          if (unit != UnitOf(at++ * queues_ + queue)) return "another unit than was appended";
         }
       }
     }
@@ -188,6 +189,7 @@ class QueueWorkload final : public CrashWorkload {
   }
 
   const std::string name_;
+  const std::int64_t queues_;
   SimFileSystem fs_;
   std::vector<std::int64_t> checkpoints_;
 };
@@ -221,9 +223,11 @@ std::vector<std::unique_ptr<CrashWorkload>> StoreWorkloads(std::uint64_t seed) {
              .padding = 20,
              .noise_bytes = 16'000},
             5);
-  all.push_back(std::make_unique<QueueWorkload>("consume queues", 120, 7, 20, seed + 2));
+  all.push_back(std::make_unique<QueueWorkload>("consume queues", 3, 120, 7, 20, seed + 2));
   all.push_back(
-      std::make_unique<QueueWorkload>("consume queues, rarely synced", 200, 3, 90, seed + 3));
+      std::make_unique<QueueWorkload>("consume queues, rarely synced", 3, 200, 3, 90, seed + 3));
+  all.push_back(
+      std::make_unique<QueueWorkload>("consume queues, many", 66, 210, 120, 100, seed + 4));
   return all;
 }
 
