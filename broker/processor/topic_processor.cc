@@ -10,13 +10,13 @@
 #include "broker/processor/response.h"
 #include "broker/service/config_bodies.h"
 #include "broker/service/store_times.h"
+#include "broker/state/replicated_state.h"
 #include "remoting/bodies.h"
 
 namespace triad::broker {
 namespace {
 
 constexpr std::int32_t kQueuesMax = 65536;
-constexpr std::int32_t kPermWrite = 2;
 constexpr std::size_t kUpdatesMax = 256;
 
 // Of a topic whose messages are ordered by key: its number of queues says which queue a key is in.
@@ -147,6 +147,12 @@ Status CheckOneGroup(const TopicConfig& next,
                                std::string(others.status().message()) + "; try again");
   }
   for (const OtherGroups::Holder& other : *others) {
+    if (!strict && !other.answered) {
+      return Status::Unavailable("topic[" + name + "] takes messages in broker group " +
+                                 other.broker_name +
+                                 ", which does not answer whether the topic has the attribute "
+                                 "order=strict there; try again");
+    }
     if (!strict && !(other.topic && IsStrict(other.topic->attributes))) continue;
     return Status::InvalidArgument(
         "topic[" + name + "] takes messages in broker group " + other.broker_name +

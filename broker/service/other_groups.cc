@@ -4,13 +4,12 @@
 #include <utility>
 
 #include "broker/service/ask_all.h"
+#include "broker/state/replicated_state.h"
 #include "remoting/codes.h"
 #include "remoting/headers.h"
 
 namespace triad::broker {
 namespace {
-
-constexpr std::int32_t kPermWrite = 2;
 
 remoting::Command RouteRequest(const Topic& topic) {
   remoting::Command request = remoting::Command::Request(remoting::kGetRouteInfoByTopic);
@@ -27,27 +26,27 @@ remoting::Command ConfigRequest(const Topic& topic) {
   return request;
 }
 
-// Who takes sends, with the address of its leader, or of the first peer that is there.
-void AddTakers(const remoting::TopicRouteData& route, const std::string& own,
-               std::map<std::string, std::string>* takers) {
+}  // namespace
+
+void OtherGroups::AddTakers(const remoting::TopicRouteData& route, const std::string& own,
+                            Takers* takers) {
   for (const remoting::QueueData& queues : route.queue_datas) {
     if (queues.broker_name == own || queues.write_queue_nums == 0) continue;
     if ((queues.perm & kPermWrite) == 0) continue;
     for (const remoting::BrokerData& broker : route.broker_datas) {
-      if (broker.broker_name != queues.broker_name || broker.broker_addrs.empty()) continue;
-      (*takers)[broker.broker_name] = broker.broker_addrs.begin()->second;
+      if (broker.broker_name != queues.broker_name) continue;
+      std::set<std::string>& addresses = (*takers)[broker.broker_name];
+      for (const auto& [id, address] : broker.broker_addrs) addresses.insert(address);
     }
   }
 }
-
-}  // namespace
 
 void OtherGroups::WhoTakes(const Topic& topic, Done done) {
   const std::vector<std::string> name_servers = registration_.name_servers();
   AskAll(client_, name_servers, RouteRequest(topic), kAskBudget,
          [this, topic, asked = name_servers.size(),
           done = std::move(done)](const std::vector<Answered>& answers) {
-           std::map<std::string, std::string> takers;
+           Takers takers;
            std::size_t told = 0;
            for (const auto& [address, answer] : answers) {
              if (!answer.ok()) continue;
@@ -62,30 +61,36 @@ void OtherGroups::WhoTakes(const Topic& topic, Done done) {
              done(Status::Unavailable("no name server answered"));
              return;
            }
-           std::vector<Holder> holders;
-           std::vector<std::string> addresses;
-           for (auto& [name, address] : takers) {
-             holders.push_back({name, std::nullopt});
-             addresses.push_back(address);
-           }
-           AskHolders(topic, std::move(holders), addresses, done);
+           AskHolders(topic, std::move(takers), done);
          });
 }
 
-void OtherGroups::AskHolders(const Topic& topic, std::vector<Holder> holders,
-                             const std::vector<std::string>& addresses, Done done) {
-  AskAll(client_, addresses, ConfigRequest(topic), kAskBudget,
-         [holders = std::move(holders), addresses,
-          done = std::move(done)](const std::vector<Answered>& answers) mutable {
-           for (const auto& [address, answer] : answers) {
-             if (!answer.ok() || answer->code != remoting::kSuccess) continue;
-             const auto config = remoting::TopicConfigBody::Decode(answer->body);
-             for (std::size_t i = 0; config.ok() && i < holders.size(); ++i) {
-               if (addresses[i] == address) holders[i].topic = *config;
-             }
-           }
-           done(std::move(holders));
-         });
+void OtherGroups::AskHolders(const Topic& topic, Takers takers, Done done) {
+  std::vector<std::string> addresses;
+  for (const auto& [name, peers] : takers) {
+    addresses.insert(addresses.end(), peers.begin(), peers.end());
+  }
+  AskAll(
+      client_, addresses, ConfigRequest(topic), kAskBudget,
+      [takers = std::move(takers), done = std::move(done)](const std::vector<Answered>& answers) {
+        std::vector<Holder> holders;
+        for (const auto& [name, peers] : takers) {
+          Holder& holder = holders.emplace_back();
+          holder.broker_name = name;
+          for (const auto& [address, answer] : answers) {
+            if (!answer.ok() || !peers.contains(address)) continue;
+            // A peer that finds no leader is no answer of its group.
+            const bool knows = answer->code == remoting::kSuccess ||
+                               answer->code == remoting::kTopicNotExist ||
+                               answer->code == remoting::kRequestCodeNotSupported;
+            holder.answered = holder.answered || knows;
+            if (answer->code != remoting::kSuccess) continue;
+            const auto config = remoting::TopicConfigBody::Decode(answer->body);
+            if (config.ok()) holder.topic = *config;
+          }
+        }
+        done(std::move(holders));
+      });
 }
 
 }  // namespace triad::broker

@@ -8,8 +8,10 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,7 @@ class OtherGroups {
 
   struct Holder {
     std::string broker_name;
+    bool answered = false;                           // at least one of its peers
     std::optional<remoting::TopicConfigBody> topic;  // nothing: it did not say
   };
   // kUnavailable: there are name servers and none of them answered.
@@ -40,8 +43,11 @@ class OtherGroups {
   void WhoTakes(const Topic& topic, Done done);
 
  private:
-  void AskHolders(const Topic& topic, std::vector<Holder> holders,
-                  const std::vector<std::string>& addresses, Done done);
+  // By broker name: the addresses of its peers.
+  using Takers = std::map<std::string, std::set<std::string>>;
+  static void AddTakers(const remoting::TopicRouteData& route, const std::string& own,
+                        Takers* takers);
+  void AskHolders(const Topic& topic, Takers takers, Done done);
 
   const std::string own_;
   const Registration& registration_;

@@ -65,8 +65,16 @@ class RetentionE2e : public ClusterTest {
   }
   void ExpectEqualReads(std::size_t peer) {
     const client::MessageQueue filling = OnlyQueue("Filling");
-    const auto there = ReadQueue(filling, cluster_->brokers()[peer].client_address);
-    const auto here = ReadQueue(filling);
+    std::vector<client::ReceivedMessage> there;
+    std::vector<client::ReceivedMessage> here;
+    // Each peer forgets by itself, a look at its disk later or earlier than another.
+    EXPECT_TRUE(Eventually(
+        [&] {
+          there = ReadQueue(filling, cluster_->brokers()[peer].client_address);
+          here = ReadQueue(filling);
+          return there.size() == here.size();
+        },
+        seconds(30)));
     ASSERT_EQ(there.size(), here.size());
     ASSERT_FALSE(here.empty());
     EXPECT_GT(here.front().queue_offset, 0);

@@ -34,6 +34,7 @@ class Neighbour {
         answer.code = queues ? remoting::kSuccess : remoting::kTopicNotExist;
         if (queues) answer.body = Route();
       } else if (command.code == remoting::kGetTopicConfig) {
+        if (silent) return;
         answer.code = attributes ? remoting::kSuccess : remoting::kRequestCodeNotSupported;
         if (attributes) answer.body = Config();
       }
@@ -50,6 +51,7 @@ class Neighbour {
   // Of the topic there, set between requests; no queues: it does not exist.
   std::optional<remoting::QueueData> queues;
   std::optional<std::map<std::string, std::string>> attributes;  // nothing: does not know code 351
+  std::atomic<bool> silent = false;  // its name server answers, the group does not
   std::atomic<int> routes_asked = 0;
 
  private:
@@ -132,6 +134,15 @@ TEST_F(OtherGroupsTest, PlainTopicsMayBeInManyGroups) {
     EXPECT_TRUE(Exists());
     EXPECT_EQ(broker_.Ask(remoting::kDeleteTopicInBroker, {{"topic", "T"}}).code, 0);
   }
+}
+
+TEST_F(OtherGroupsTest, AHolderThatDoesNotAnswerMayBeStrict) {
+  neighbour_.queues = QueuesIn("b1", 4, 6);
+  neighbour_.silent = true;
+  const Command refused = SetT("");
+  EXPECT_EQ(refused.code, 14);
+  EXPECT_THAT(refused.remark, AllOf(HasSubstr("group b1"), HasSubstr("try again")));
+  EXPECT_FALSE(Exists());
 }
 
 TEST_F(OtherGroupsTest, WhoTakesNoMessagesAnyMoreStandsAgainstNothing) {
