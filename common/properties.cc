@@ -290,8 +290,9 @@ Result<std::string> SetInPropertiesText(std::string_view text,
     replaced = (replaced || change != by_line.end()) && Continues(content);
     text.remove_prefix(end + line_end);
   }
-  // What is appended must not become the rest of a last line that continues on nothing.
-  if (open && !appended.empty()) out += '\n';
+  // What is appended must not become the rest of a last line that continues on nothing. Behind a CR
+  // the first LF only completes its line end.
+  if (open && !appended.empty()) out += out.ends_with('\r') ? "\n\n" : "\n";
   return out + appended;
 }
 

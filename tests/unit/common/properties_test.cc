@@ -127,12 +127,23 @@ TEST(SetInPropertiesText, WhatItWritesIsReadBack) {
   EXPECT_EQ(Parse(SetInPropertiesText("b=1\n", changes).value()), changes);
 }
 
-// Found by fuzz_properties: the new key became the rest of the last line.
-TEST(SetInPropertiesText, ALastLineThatContinuesOnNothingEndsThere) {
-  for (const std::string text : {"a=1\\", "a=1\\\n", "a=1\\\r\n", "# c\\\na=1\\", "a=1\n# c\\"}) {
-    SCOPED_TRACE(text);
-    const std::map<std::string, std::string> expected = {{"a", "1"}, {"b", "2"}};
-    EXPECT_EQ(Parse(SetInPropertiesText(text, {{"b", "2"}}).value()), expected);
+// Found by fuzz_properties, twice: the new key became the rest of the last line. Every short text
+// of the characters that matter to lines, so every way for a text to end.
+TEST(SetInPropertiesText, WhatIsAppendedIsALineOfItsOwnBehindEveryText) {
+  constexpr std::string_view kAlphabet = "a=#\\\n\r ";
+  std::vector<std::string> texts = {""};
+  for (std::size_t at = 0; at < texts.size(); ++at) {
+    const std::string text = texts[at];
+    SCOPED_TRACE(testing::PrintToString(text));
+    std::map<std::string, std::string> expected = Parse(text);
+    expected["b"] = "2";
+    ASSERT_EQ(Parse(SetInPropertiesText(text, {{"b", "2"}}).value()), expected);
+    if (const auto a = expected.find("a"); a != expected.end()) {
+      a->second = "3";
+      ASSERT_EQ(Parse(SetInPropertiesText(text, {{"a", "3"}, {"b", "2"}}).value()), expected);
+    }
+    if (text.size() == 5) continue;
+    for (const char c : kAlphabet) texts.push_back(text + c);
   }
 }
 
