@@ -3,6 +3,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <utility>
 #include <vector>
@@ -15,7 +16,7 @@ namespace triad::dledger {
 namespace {
 
 constexpr std::uint32_t kCheckpointMagic = 0x54524443;  // "TRDC"
-constexpr std::uint32_t kCheckpointVersion = 2;
+constexpr std::uint32_t kCheckpointVersion = 3;
 constexpr std::size_t kRecordHeadBytes = 12;  // magic, version, body size
 constexpr std::size_t kRecordTriesMax = 64;   // records given up before the whole log is scanned
 
@@ -70,7 +71,7 @@ LogOutline Joined(std::span<const LogOutline> records) {
     AddAll(record.points, &whole.points);
     AddAll(record.term_runs, &whole.term_runs);
     AddAll(record.memberships, &whole.memberships);
-    for (const auto& [base, end] : record.segment_ends) whole.segment_ends[base] = end;
+    for (const auto& [base, span] : record.spans) whole.spans[base] = span;
   }
   return whole;
 }
@@ -86,10 +87,11 @@ std::string EncodeOutline(const LogOutline& outline) {
   out.U64(outline.tail.last_term.value());
   out.I64(outline.tail.last_store_time_ms);
   out.Offset(outline.last_position);
-  out.Count(outline.segment_ends.size());
-  for (const auto& [base, end] : outline.segment_ends) {
+  out.Count(outline.spans.size());
+  for (const auto& [base, span] : outline.spans) {
     out.Offset(base);
-    out.Offset(end);
+    out.Offset(span.end);
+    out.U32(span.first_crc);
   }
   out.Count(outline.term_runs.size());
   for (const TermRun& run : outline.term_runs) {
@@ -120,9 +122,10 @@ std::optional<LogOutline> DecodeOutline(std::string_view body) {
   outline.tail.last_term = Term(in.U64());
   outline.tail.last_store_time_ms = in.I64();
   outline.last_position = in.Offset();
-  for (std::size_t n = in.Count(16); n > 0; --n) {
-    const PhysicalOffset base = in.Offset();
-    outline.segment_ends[base] = in.Offset();
+  for (std::size_t n = in.Count(20); n > 0; --n) {
+    SegmentSpan& span = outline.spans[in.Offset()];
+    span.end = in.Offset();
+    span.first_crc = in.U32();
   }
   for (std::size_t n = in.Count(16); n > 0; --n) {
     const LogIndex first(in.U64());
@@ -143,12 +146,25 @@ std::optional<LogOutline> DecodeOutline(std::string_view body) {
   return outline;
 }
 
+namespace {
+
+// Whether it is the segment that was written, not another group's or another life's.
+bool Holds(const SegmentFile& segment, const SegmentSpan& span) {
+  const Result<PhysicalOffset> file_end = segment.FileEnd();
+  if (!file_end.ok() || *file_end < span.end) return false;
+  std::array<char, kEntryHeaderBytes> bytes;
+  const Result<std::size_t> n = segment.Read(segment.base(), bytes);
+  if (!n.ok() || *n != bytes.size()) return false;
+  const Result<EntryHeader> header = DecodeHeader(std::string_view(bytes.data(), bytes.size()));
+  return header.ok() && header->header_crc == span.first_crc;
+}
+
+}  // namespace
+
 bool CheckpointFits(const LogOutline& outline, const SegmentMap& segments) {
-  for (const auto& [base, end] : outline.segment_ends) {
+  for (const auto& [base, span] : outline.spans) {
     const auto it = segments.find(base);
-    if (it == segments.end()) return false;
-    const Result<PhysicalOffset> file_end = it->second->FileEnd();
-    if (!file_end.ok() || *file_end < end) return false;
+    if (it == segments.end() || !Holds(*it->second, span)) return false;
   }
   const auto it = segments.find(outline.tail.segment_base);
   if (it == segments.end() || outline.last_position < it->first) return false;

@@ -5,7 +5,8 @@
 // checkpoint every few seconds costs what was written in them, however long the log is. Records are
 // chained by their checksums; a torn one ends the file. Derived: a checkpoint that is missing,
 // damaged, or does not fit the log costs a longer scan and nothing else. It fits when its last
-// entry stands in the log with the same header CRC: the chain vouches for everything before.
+// entry, and each segment's first, stand in the log with the same header CRC: the chain vouches for
+// what is between.
 // Owner: the background thread (recovery reads it before). Source: architecture.md §3.
 
 #pragma once

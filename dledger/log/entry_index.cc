@@ -19,7 +19,9 @@ void LogOutline::Add(const EntryHeader& header) {
   }
   last_position = header.position;
   tail = TailAfter(header);
-  segment_ends[header.segment_base] = tail.position;
+  SegmentSpan& span = spans[header.segment_base];
+  if (header.position == header.segment_base) span.first_crc = header.header_crc;
+  span.end = tail.position;
 }
 
 void LogOutline::CutTo(const LogTail& new_tail, PhysicalOffset new_last_position) {
@@ -28,11 +30,11 @@ void LogOutline::CutTo(const LogTail& new_tail, PhysicalOffset new_last_position
   while (!memberships.empty() && memberships.back().first >= new_tail.next_index) {
     memberships.pop_back();
   }
-  segment_ends.erase(segment_ends.upper_bound(new_tail.segment_base), segment_ends.end());
+  spans.erase(spans.upper_bound(new_tail.segment_base), spans.end());
   if (new_tail.next_index == base.tail.next_index) {
-    segment_ends.clear();
+    spans.clear();
   } else {
-    segment_ends[new_tail.segment_base] = new_tail.position;
+    spans[new_tail.segment_base].end = new_tail.position;
   }
   tail = new_tail;
   last_position = new_last_position;
@@ -45,7 +47,7 @@ void LogOutline::DropBefore(const StoreBase& new_base) {
   while (term_runs.size() > 1 && term_runs[1].first <= first) term_runs.erase(term_runs.begin());
   if (!term_runs.empty()) term_runs.front().first = std::max(term_runs.front().first, first);
   std::erase_if(memberships, [first](const auto& change) { return change.first < first; });
-  segment_ends.erase(segment_ends.begin(), segment_ends.lower_bound(base.tail.position));
+  spans.erase(spans.begin(), spans.lower_bound(base.tail.position));
 }
 
 Membership LogOutline::MembershipBefore(LogIndex index) const {
@@ -60,7 +62,7 @@ void EntryIndex::Reset(LogOutline outline, const SegmentMap& segments) {
   const std::lock_guard hold(mutex_);
   outline_ = std::move(outline);
   files_.clear();
-  for (const auto& [base, end] : outline_.segment_ends) files_[base] = segments.at(base);
+  for (const auto& [base, span] : outline_.spans) files_[base] = segments.at(base);
   synced_tail_ = outline_.tail;
   synced_last_position_ = outline_.last_position;
   ++era_;
@@ -119,7 +121,7 @@ EntryIndex::Block EntryIndex::BlockLocked(std::size_t point) const {
   return Block{
       .file = files_.at(at.segment_base),
       .begin = at.position,
-      .end = has_next ? points[point + 1].position : outline_.segment_ends.at(at.segment_base),
+      .end = has_next ? points[point + 1].position : outline_.spans.at(at.segment_base).end,
       .first = at.index};
 }
 
@@ -148,14 +150,14 @@ std::optional<EntryIndex::Block> EntryIndex::BlockOf(LogIndex index) const {
 
 std::optional<EntryIndex::Block> EntryIndex::StretchFrom(PhysicalOffset from) const {
   const std::lock_guard hold(mutex_);
-  const auto& ends = outline_.segment_ends;
-  auto segment = ends.upper_bound(from);
-  if (segment != ends.begin()) --segment;
-  while (segment != ends.end() && segment->second <= from) ++segment;
-  if (segment == ends.end()) return std::nullopt;
+  const auto& spans = outline_.spans;
+  auto segment = spans.upper_bound(from);
+  if (segment != spans.begin()) --segment;
+  while (segment != spans.end() && segment->second.end <= from) ++segment;
+  if (segment == spans.end()) return std::nullopt;
   return Block{.file = files_.at(segment->first),
                .begin = std::max(from, segment->first),
-               .end = segment->second,
+               .end = segment->second.end,
                .first = LogIndex(0)};
 }
 
@@ -192,12 +194,12 @@ std::optional<Term> EntryIndex::TermAt(LogIndex index) const {
 std::vector<SegmentFacts> EntryIndex::Segments() const {
   const std::lock_guard hold(mutex_);
   std::vector<SegmentFacts> segments;
-  for (const auto& [base, end] : outline_.segment_ends) {
+  for (const auto& [base, span] : outline_.spans) {
     const auto point =
         std::partition_point(outline_.points.begin(), outline_.points.end(),
                              [at = base](const IndexPoint& p) { return p.position < at; });
     CHECK(point != outline_.points.end());
-    segments.push_back({.base = base, .end = end, .first = point->index});
+    segments.push_back({.base = base, .end = span.end, .first = point->index});
   }
   return segments;
 }
@@ -218,8 +220,7 @@ std::optional<EntryIndex::Synced> EntryIndex::SyncedSince(CheckpointMark* mark, 
   std::copy_if(outline_.memberships.begin(), outline_.memberships.end(),
                std::back_inserter(out.memberships),
                [&](const auto& change) { return is_new(change.first); });
-  out.segment_ends.insert(outline_.segment_ends.lower_bound(from.segment_base),
-                          outline_.segment_ends.end());
+  out.spans.insert(outline_.spans.lower_bound(from.segment_base), outline_.spans.end());
   out.base = outline_.base;
   out.tail = outline_.tail;
   out.last_position = outline_.last_position;

@@ -33,13 +33,19 @@ struct IndexPoint {
   PhysicalOffset segment_base;
 };
 
+// The entries of one segment.
+struct SegmentSpan {
+  PhysicalOffset end;           // behind the last one
+  std::uint32_t first_crc = 0;  // of the first one's header
+};
+
 // What a checkpoint holds and a scan adds to.
 struct LogOutline {
   StoreBase base;  // where the log begins; its tail when it is empty
   LogTail tail;
-  PhysicalOffset last_position;                           // of the entry before the tail
-  std::vector<IndexPoint> points;                         // the first entry of each segment is one
-  std::map<PhysicalOffset, PhysicalOffset> segment_ends;  // base -> behind its last entry
+  PhysicalOffset last_position;                 // of the entry before the tail
+  std::vector<IndexPoint> points;               // the first entry of each segment is one
+  std::map<PhysicalOffset, SegmentSpan> spans;  // by the segment's base
   std::vector<TermRun> term_runs;
   std::vector<std::pair<LogIndex, Membership>> memberships;
 

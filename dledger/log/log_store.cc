@@ -296,7 +296,13 @@ Status FileLogStore::CutBehind(const LogTail& tail, PhysicalOffset last_position
   synced_ = std::min(synced_, tail.position);
   const RecordedCut cut{.from = tail.position, .to = *to};
   Status done;
-  if (!TRIAD_MUTANT(31)) done = files_.synced->RecordCut(synced_, cut);
+  if (tail.next_index == LogIndex(1) && vote_.group_id != 0) {
+    // The entry that names the group goes: the one that takes its place may name another.
+    VoteRecord record = vote_;
+    record.group_id = 0;
+    done = SaveVote(std::move(record));
+  }
+  if (done.ok() && !TRIAD_MUTANT(31)) done = files_.synced->RecordCut(synced_, cut);
   if (done.ok()) done = ZeroRange(fs_, options_.dir, cut.from, cut.to, &files_.segments);
   if (done.ok()) done = files_.synced->ClearCut(synced_);
   if (!done.ok()) return Broken(done);

@@ -36,6 +36,7 @@ std::string EncodeVote(const VoteRecord& record) {
                                   (record.lost_unsynced ? kLostUnsynced : 0)));
   PutString(record.hard_state.voted_for.value(), &out);
   PutString(record.boot_id, &out);
+  AppendBe64(&out, record.group_id);
   return out;
 }
 
@@ -51,6 +52,7 @@ std::optional<VoteRecord> DecodeVote(std::string_view in) {
   std::string voted_for;
   if (!TakeString(&in, &voted_for) || !TakeString(&in, &record.boot_id)) return std::nullopt;
   record.hard_state.voted_for = PeerId(std::move(voted_for));
+  if (in.size() >= 8) record.group_id = LoadBe64(in.data());  // older records end here
   return record;
 }
 

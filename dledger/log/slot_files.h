@@ -1,13 +1,15 @@
 // VoteFile and SyncedFile: the two small files beside the segments that survive any crash.
 //
-// Made of SlotPairs, whole when the store is made. VoteFile: term, vote, the recovering mark, and
-// under which boot of the machine the log was written without sync; durable when Save returns.
+// Made of SlotPairs, whole when the store is made. VoteFile: term, vote, the recovering mark, under
+// which boot of the machine the log was written without sync, and whose the log is; durable when
+// Save returns.
 // SyncedFile: one pair for the recorded cut, always synced; one for the synced-through hint, never
 // synced by itself, so that a crash may take it whole. Owner: disk thread. Source: testing.md rules
 // G, H, I.
 
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +28,7 @@ struct VoteRecord {
   bool lost_unsynced = false;     // recovering for no other reason than a reboot (ASYNC_FLUSH)
   bool written_unsynced = false;  // entries are acknowledged before they are synced
   std::string boot_id;            // of the machine, at the last start
+  std::uint64_t group_id = 0;     // of the log, as its start saw it; 0: not known yet
 
   bool operator==(const VoteRecord&) const = default;
 };

@@ -22,6 +22,11 @@ std::string BootId(FileSystem& fs) {
   return text.substr(0, 64);
 }
 
+// What the log's memberships say; 0: nothing yet.
+std::uint64_t GroupIdOf(const LogOutline& outline) {
+  return outline.MembershipBefore(outline.tail.next_index).group_id;
+}
+
 }  // namespace
 
 Status MakeStoreFiles(FileSystem& fs, const std::string& dir) {
@@ -153,7 +158,17 @@ void StoreRecovery::LoadCheckpoint() {
 
 Status StoreRecovery::Judge() {
   SegmentMap& segments = store_.files.segments;
-  const Status stopped = ScanEntries(segments, &store_.outline);
+  Status stopped = ScanEntries(segments, &store_.outline);
+  const bool foreign = IsForeign();
+  if (foreign) {
+    stopped = Status::Corruption(
+        "the log here is that of group id " + std::to_string(GroupIdOf(store_.outline)) +
+        ", and this store's is " + std::to_string(store_.files.vote->record()->group_id));
+    const StoreBase base = store_.outline.base;
+    store_.outline = LogOutline{};
+    store_.outline.base = base;
+    store_.outline.tail = base.tail;
+  }
   const LogTail& tail = store_.outline.tail;
   window_ = LastWindow(segments);
   Remains remains = LookBehind(segments, tail, window_ ? window_->end : tail.position);
@@ -162,13 +177,15 @@ Status StoreRecovery::Judge() {
   }
   state_ = JudgeTail(tail, remains, hint_, window_);
   const bool no_hint = !store_.files.synced->record();
-  if (no_hint) state_ = TailState::kCorrupt;
+  if (no_hint || foreign) state_ = TailState::kCorrupt;
   if (state_ == TailState::kCorrupt) {
     recovering_ = true;
     store_.untrusted_remains = true;
     LOG(ERROR) << options_.dir << ": the log is damaged behind entry "
                << (tail.next_index - 1).value() << " at position " << tail.position << " ("
-               << (no_hint ? "the synced file is damaged" : stopped.ToString())
+               << (no_hint        ? "the synced file is damaged"
+                   : stopped.ok() ? "its entries end there"
+                                  : stopped.ToString())
                << "), below what was synced; nothing is cut, this peer begins recovering and "
                   "copies the rest from the others";
     return {};
@@ -181,6 +198,13 @@ Status StoreRecovery::Judge() {
   LOG(WARNING) << options_.dir << ": cutting a torn tail at position " << tail.position << " ("
                << (stopped.ok() ? "zeros, then remains" : stopped.message()) << ")";
   return CutTornTail(remains);
+}
+
+// Files that somebody put there, the first segment among them: a whole log, and not this store's.
+bool StoreRecovery::IsForeign() const {
+  const std::optional<VoteRecord>& record = store_.files.vote->record();
+  const std::uint64_t found = GroupIdOf(store_.outline);
+  return record && record->group_id != 0 && found != 0 && found != record->group_id;
 }
 
 Status StoreRecovery::CutTornTail(const Remains& remains) {
@@ -197,10 +221,10 @@ Status StoreRecovery::CutTornTail(const Remains& remains) {
 Status StoreRecovery::MakeDurable() {
   const PhysicalOffset end = store_.outline.tail.position;
   const PhysicalOffset durable = window_ ? std::max(hint_, window_->begin) : hint_;
-  for (const auto& [base, segment_end] : store_.outline.segment_ends) {
-    if (segment_end <= durable) continue;
+  for (const auto& [base, span] : store_.outline.spans) {
+    if (span.end <= durable) continue;
     TRIAD_RETURN_IF_ERROR(
-        Rewrite(*store_.files.segments.at(base), std::max(base, durable), segment_end));
+        Rewrite(*store_.files.segments.at(base), std::max(base, durable), span.end));
   }
   store_.synced = end;
   store_.hint = std::max(durable, end);
@@ -276,6 +300,7 @@ Status StoreRecovery::SaveVote() {
   record.recovering = recovering_;
   record.written_unsynced = !options_.sync;
   record.boot_id = boot_id;
+  if (record.group_id == 0) record.group_id = GroupIdOf(outline);
   store_.vote = record;
   return store_.files.vote->Save(record);
 }

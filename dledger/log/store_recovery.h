@@ -57,6 +57,7 @@ class StoreRecovery {
   Status FinishRecordedCut();
   void LoadCheckpoint();
   Status Judge();
+  bool IsForeign() const;
   Status CutTornTail(const Remains& remains);
   Status MakeDurable();
   Status Rewrite(SegmentFile& segment, PhysicalOffset begin, PhysicalOffset end);

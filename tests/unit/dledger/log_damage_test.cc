@@ -46,37 +46,92 @@ TEST_F(LogDamage, AnEntryOfAnotherChainEndsTheLogInFrontOfIt) {
   EXPECT_TRUE(store_->recovered().recovering);
 }
 
-// Files that somebody put there: whole, and still not this log's.
-TEST_F(LogDamage, ASegmentOfAnotherGroupMeansRecoveringInFrontOfItAndStaysAsItIs) {
-  ModelLog other_model;
-  other_model.term = Term(1);
-  sim::SimFileSystem other_fs(kSeed + 1);
-  const StoreStamp other_stamp{.group = "Other", .peer_id = "n0"};
-  auto other = LogStore::Open(other_fs, options_, other_stamp);
-  ASSERT_TRUE(other.ok()) << other.status();
-  for (int i = 0; i < 12; ++i) {
-    const EntryRef entry = other_model.Make(std::string(900, static_cast<char>('A' + i)));
-    ASSERT_TRUE((*other)->Append({&entry, 1}).ok());
-    ASSERT_TRUE((*other)->Sync().ok());
+// Files that somebody put there: whole, and still not this log's. With and without a checkpoint
+// that spares the scan; each segment, also the first, whose entries follow nothing.
+class ForeignSegment : public LogDamage, public testing::WithParamInterface<bool> {
+ protected:
+  // Twelve entries of one size, the first names the group, in segments of four.
+  static void Fill(LogStore* store, ModelLog* model, std::uint64_t group_id, char fill) {
+    Membership membership = Three();
+    membership.group_id = group_id;
+    for (int i = 0; i < 12; ++i) {
+      std::string payload(900, static_cast<char>(fill + i));
+      if (i == 0) {
+        payload = EncodeMembership(membership);
+        payload.resize(900);
+      }
+      const EntryRef entry =
+          model->Make(std::move(payload), i == 0 ? EntryType::kMembership : EntryType::kBatch);
+      ASSERT_TRUE(store->Append({&entry, 1}).ok());
+      ASSERT_TRUE(store->Sync().ok());
+    }
   }
+  // What the store of another group, of the same shape, has in that segment.
+  std::string OfAnother(std::int64_t base) {
+    ModelLog model;
+    sim::SimFileSystem fs(kSeed + 1);
+    auto other = LogStore::Open(fs, options_, {.group = "Other", .peer_id = "n0"});
+    EXPECT_TRUE(other.ok()) << other.status();
+    Fill(other->get(), &model, 78, 'A');
+    return fs.Bytes(SegmentPath(base));
+  }
+};
+
+TEST_P(ForeignSegment, MeansRecoveringInFrontOfItAndStaysAsItIs) {
   Open();
-  for (int i = 0; i < 12; ++i) Write(model_.MakeMany(1, 900));
+  Fill(store_.get(), &model_, 77, 'a');
+  Open();  // knows its group from here on
+  if (GetParam()) {
+    ASSERT_TRUE(store_->WriteCheckpoint().ok());
+  }
   store_.reset();
   const sim::FileDisk disk = fs_.disk();
-  for (const auto& [base, last_good] : {std::pair<std::int64_t, std::size_t>{4096, 4}, {8192, 8}}) {
+  for (const auto& [base, last_good] :
+       {std::pair<std::int64_t, std::size_t>{0, 0}, {4096, 4}, {8192, 8}}) {
     SCOPED_TRACE(base);
     sim::SimFileSystem fs(kSeed, disk);
-    const std::string foreign = other_fs.Bytes(SegmentPath(base));
+    const std::string foreign = OfAnother(base);
     ASSERT_TRUE(WriteFileAtomically(fs, SegmentPath(base), foreign).ok());
+    for (int start = 0; start < 2; ++start) {
+      auto store = LogStore::Open(fs, options_, stamp_);
+      ASSERT_TRUE(store.ok()) << store.status();
+      EXPECT_TRUE((*store)->recovered().recovering);
+      ASSERT_EQ((*store)->recovered().last_index.value(), last_good);
+      EXPECT_EQ((*store)->recovered().memberships.size(), last_good == 0 ? 0u : 1u);
+      std::vector<std::string> own = BytesOf(model_.entries);
+      own.resize(last_good);
+      EXPECT_TRUE(Contents(**store, LogIndex(last_good)) == own);
+      EXPECT_TRUE(fs.Bytes(SegmentPath(base)) == foreign) << "evidence, until the leader's come";
+    }
     auto store = LogStore::Open(fs, options_, stamp_);
     ASSERT_TRUE(store.ok()) << store.status();
-    EXPECT_TRUE((*store)->recovered().recovering);
-    ASSERT_EQ((*store)->recovered().last_index.value(), last_good);
-    std::vector<std::string> own = BytesOf(model_.entries);
-    own.resize(last_good);
-    EXPECT_TRUE(Contents(**store, LogIndex(last_good)) == own);
-    EXPECT_TRUE(fs.Bytes(SegmentPath(base)) == foreign) << "evidence, until the leader's come";
+    const std::span<const EntryRef> rest = std::span(model_.entries).subspan(last_good);
+    ASSERT_TRUE((*store)->Append(rest).ok());
+    ASSERT_TRUE((*store)->Sync().ok());
+    ASSERT_TRUE((*store)->SaveRecovering(false).ok());
     store->reset();
+    store = LogStore::Open(fs, options_, stamp_);
+    ASSERT_TRUE(store.ok()) << store.status();
+    EXPECT_FALSE((*store)->recovered().recovering);
+    EXPECT_TRUE(Contents(**store, LogIndex(12)) == BytesOf(model_.entries));
+  }
+}
+INSTANTIATE_TEST_SUITE_P(WithACheckpoint, ForeignSegment, testing::Bool());
+
+// The first leader died before its first entry was committed; the next one named the group anew.
+TEST_F(LogDamage, AGroupIdThatWasCutGivesWayToTheNext) {
+  Open();
+  for (const std::uint64_t group_id : {77, 78}) {
+    SCOPED_TRACE(group_id);
+    Membership membership = Three();
+    membership.group_id = group_id;
+    Write({model_.Make(EncodeMembership(membership), EntryType::kMembership)});
+    Open();
+    EXPECT_FALSE(store_->recovered().recovering);
+    ExpectHolds(1);
+    if (group_id == 78) break;
+    ASSERT_TRUE(store_->Cut(LogIndex(1)).ok());
+    model_.CutFrom(LogIndex(1));
   }
 }
 
