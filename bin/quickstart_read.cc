@@ -3,9 +3,12 @@
 #include <chrono>
 
 namespace triad {
+namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 using std::chrono::seconds;
+
+}  // namespace
 
 Result<std::map<int, std::vector<std::string>>> ReadTopic(client::PullConsumer* reader,
                                                           const std::string& topic,
