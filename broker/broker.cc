@@ -40,6 +40,7 @@
 #include "broker/service/metrics_page.h"
 #include "broker/service/other_groups.h"
 #include "broker/service/peer_members.h"
+#include "broker/service/strict_topics.h"
 #include "remoting/client.h"
 #include "remoting/server.h"
 
@@ -197,6 +198,8 @@ void Broker::Parts::MakeServices() {
   }
   other_groups = std::make_unique<OtherGroups>(config.broker_name, *registration, *client);
   context->other_groups = other_groups.get();
+  strict_watch =
+      std::make_unique<StrictWatch>(config.broker_name, store->state(), *other_groups, counters);
   context->memory_bytes = MachineMemoryBytes();
 }
 

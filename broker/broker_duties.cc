@@ -12,6 +12,7 @@
 #include "broker/service/dynamic_config.h"
 #include "broker/service/long_polling.h"
 #include "broker/service/runtime_info.h"
+#include "broker/service/strict_topics.h"
 #include "remoting/codes.h"
 
 namespace triad::broker {
@@ -19,6 +20,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kHousekeeping{1000};
 constexpr int kExpireEvery = 10;  // of those
+constexpr int kLookForSplitsEvery = 60;
 constexpr std::chrono::milliseconds kSystemStateBudget{5000};
 constexpr std::chrono::milliseconds kReleaseBudget{2500};
 constexpr std::chrono::milliseconds kClaimBudget{1000};
@@ -50,6 +52,7 @@ void Broker::Parts::OnLeaderChange(const dledger::LeaderInfo& change) {
     delays->OnLeaderTerm(change.term);
     timers->Schedule(std::chrono::milliseconds(0), [this] { ProposeSystemState(); });
   } else {
+    strict_watch->Forget();
     gate->OnLeaderChange(change);
     locks->OnLeaderTerm(Term{});
     delays->OnLeaderTerm(Term{});
@@ -122,6 +125,7 @@ void Broker::Parts::Housekeep() {
     locks->ReleaseExpired(now + kReleaseBudget);
     dedup_watch.Look(store->state().DedupUses());
   }
+  if (leads && housekeepings % kLookForSplitsEvery == 0) strict_watch->Look();
   if (leads && system_state_is_due.exchange(false)) ProposeSystemState();
   // Refused: in a second again.
   if (dynamic_config->has_unwritten()) {

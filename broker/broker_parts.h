@@ -53,6 +53,7 @@ class SendBackProcessor;
 class SendProcessor;
 class StatsProcessor;
 class StoreClaim;
+class StrictWatch;
 class TopicProcessor;
 
 struct Broker::Parts {
@@ -107,6 +108,7 @@ struct Broker::Parts {
   std::unique_ptr<LockService> locks;
   std::unique_ptr<Registration> registration;
   std::unique_ptr<OtherGroups> other_groups;
+  std::unique_ptr<StrictWatch> strict_watch;
   std::unique_ptr<LongPolling> long_polling;
   std::unique_ptr<DelayService> delays;
   std::unique_ptr<DiskGuard> disk;

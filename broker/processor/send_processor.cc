@@ -11,6 +11,7 @@
 #include "broker/processor/response.h"
 #include "broker/processor/system_state.h"
 #include "broker/service/delay_topic.h"
+#include "broker/service/strict_topics.h"
 #include "broker/store/delay_levels.h"
 #include "common/log_rate_limiter.h"
 #include "remoting/codes.h"
@@ -183,16 +184,33 @@ void SendProcessor::CreateFirst(const SendPtr& send, StateCommand command) {
         "topic[" + send->header.topic + "] is deleted while it is created"));
     return;
   }
-  creator_.Create(send->header.topic, std::move(command), send->request->arrived + kSendBudget,
-                  [this, send](const Status& status) {
-                    if (!status.ok()) {
-                      send->reply(ResponseOf(send->request->command, status));
-                      return;
-                    }
-                    // Whoever starts a consumer after this send was answered finds the route.
-                    context_.registration.RegisterNow(kRegisterBudget,
-                                                      [this, send] { Continue(send); });
-                  });
+  const StateCreator::Question ask = AskBefore(command);
+  creator_.Create(
+      send->header.topic, std::move(command), send->request->arrived + kSendBudget,
+      [this, send](const Status& status) {
+        if (!status.ok()) {
+          send->reply(ResponseOf(send->request->command, status));
+          return;
+        }
+        // Whoever starts a consumer after this send was answered finds the route.
+        context_.registration.RegisterNow(kRegisterBudget, [this, send] { Continue(send); });
+      },
+      ask);
+}
+
+StateCreator::Question SendProcessor::AskBefore(const StateCommand& creation) const {
+  if (context_.other_groups == nullptr) return {};
+  std::vector<TopicConfig> topics;
+  for (const TopicConfig& topic : creation.put_topics) {
+    const std::string& name = topic.name.value();
+    const bool is_system =
+        IsRetryTopic(name) || name.starts_with(kDlqPrefix) || IsSystemTopic(context_.config, name);
+    if (!is_system && TakesSends(topic)) topics.push_back(topic);
+  }
+  if (topics.empty()) return {};
+  return [this, topics = std::move(topics)](std::function<void(Status)> done) {
+    CheckOneGroupOfEach(*context_.other_groups, topics, std::move(done));
+  };
 }
 
 Refusal SendProcessor::CheckQueue(const TopicConfig& topic, Send* send) const {

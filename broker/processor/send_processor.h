@@ -2,8 +2,8 @@
 //
 // Checks in the order of wire.md §4.4, then one proposal per request: a batch is atomic. Answered
 // when committed and applied. A topic that must be created first is created by one entry, however
-// many ask at once. Thread: safe on every thread; never blocks. Source: wire.md §4.4-§4.9, §8.3,
-// §8.4, §9.2.
+// many ask at once, unless another group has it with order=strict. Thread: safe on every thread;
+// never blocks. Source: wire.md §4.4-§4.9, §8.3, §8.4, §9.2.
 
 #pragma once
 
@@ -52,6 +52,8 @@ class SendProcessor {
   // is an orderly one.
   Refusal RouteRetry(Send* send) const;
   void CreateFirst(const SendPtr& send, StateCommand command);
+  // Whether another group may be against the creation; null: nobody has to be asked.
+  StateCreator::Question AskBefore(const StateCommand& creation) const;
   void Submit(const SendPtr& send, const TopicConfig& topic);
   std::vector<MessageDraft> Drafts(const TopicConfig& topic, Send* send, Refusal* refusal) const;
   std::vector<MessageDraft> BatchDrafts(const TopicConfig& topic, const HostPort& born_host,

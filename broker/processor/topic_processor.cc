@@ -10,6 +10,7 @@
 #include "broker/processor/response.h"
 #include "broker/service/config_bodies.h"
 #include "broker/service/store_times.h"
+#include "broker/service/strict_topics.h"
 #include "broker/state/replicated_state.h"
 #include "remoting/bodies.h"
 
@@ -19,31 +20,19 @@ namespace {
 constexpr std::int32_t kQueuesMax = 65536;
 constexpr std::size_t kUpdatesMax = 256;
 
-// Of a topic whose messages are ordered by key: its number of queues says which queue a key is in.
-constexpr std::string_view kOrderAttribute = "order";
-constexpr std::string_view kStrict = "strict";
 constexpr std::array<std::string_view, 7> kAttributes = {
     "queue.type",    "cleanup.policy",      "message.type", "reserve.time",
     kDedupAttribute, kDedupWindowAttribute, kOrderAttribute};
 
-bool IsStrict(const std::map<std::string, std::string>& attributes) {
-  const auto found = attributes.find(std::string(kOrderAttribute));
-  return found != attributes.end() && found->second == kStrict;
-}
-
-bool IsStrict(const TopicConfig& topic) {
+bool Strict(const TopicConfig& topic) {
   return IsStrict(topic.attributes);
-}
-
-bool TakesSends(const TopicConfig& topic) {
-  return topic.write_queues > 0 && (topic.perm & kPermWrite) != 0;
 }
 
 // Whether the change may spread a key's messages over two groups: the queues of this one become
 // part of the topic, or its order becomes strict.
 bool ConcernsOtherGroups(const std::optional<TopicConfig>& known, const TopicConfig& next) {
   if (!TakesSends(next)) return false;
-  return !known || !TakesSends(*known) || (IsStrict(next) && !IsStrict(*known));
+  return !known || !TakesSends(*known) || (Strict(next) && !Strict(*known));
 }
 
 }  // namespace
@@ -121,7 +110,7 @@ Status TopicProcessor::CheckChange(const TopicConfig& topic) const {
 }
 
 Status CheckStrictOrder(const std::optional<TopicConfig>& known, const TopicConfig& next) {
-  if (!known || !IsStrict(*known) || !IsStrict(next)) return Status::Ok();
+  if (!known || !Strict(*known) || !Strict(next)) return Status::Ok();
   if (known->write_queues == next.write_queues && known->read_queues == next.read_queues) {
     return Status::Ok();
   }
@@ -133,37 +122,6 @@ Status CheckStrictOrder(const std::optional<TopicConfig>& known, const TopicConf
       "still wait. To change it: stop the producers, wait until consumerProgress shows no "
       "difference for any group of the topic, repeat the command with the attribute '-order', "
       "and set '+order=strict' again");
-}
-
-Status CheckOneGroup(const TopicConfig& next,
-                     const Result<std::vector<OtherGroups::Holder>>& others) {
-  const std::string name = next.name.value();
-  const bool strict = IsStrict(next);
-  if (!others.ok()) {
-    if (!strict) return Status::Ok();
-    return Status::Unavailable("topic[" + name +
-                               "] shall have the attribute order=strict, which needs to know that "
-                               "no other broker group takes its messages: " +
-                               std::string(others.status().message()) + "; try again");
-  }
-  for (const OtherGroups::Holder& other : *others) {
-    if (!strict && !other.answered) {
-      return Status::Unavailable("topic[" + name + "] takes messages in broker group " +
-                                 other.broker_name +
-                                 ", which does not answer whether the topic has the attribute "
-                                 "order=strict there; try again");
-    }
-    if (!strict && !(other.topic && IsStrict(other.topic->attributes))) continue;
-    return Status::InvalidArgument(
-        "topic[" + name + "] takes messages in broker group " + other.broker_name +
-        (strict ? ", and shall have" : ", and has there") +
-        " the attribute order=strict: queues in a second group would send a key to another queue "
-        "while its earlier messages still wait. Keep such a topic in one group (-b, not -c). To "
-        "move it: stop the producers, take its write permission there (updateTopicPerm -p 4), wait "
-        "until consumerProgress shows no difference for any group of the topic, and repeat the "
-        "command");
-  }
-  return Status::Ok();
 }
 
 void TopicProcessor::Enqueue(const RequestPtr& request, const Reply& reply,
@@ -192,6 +150,13 @@ void TopicProcessor::EndUpdate() {
     if (!updates_.empty()) next = updates_.front();
   }
   if (next) next();
+}
+
+Reply TopicProcessor::Ending(const Reply& reply) {
+  return [this, reply](remoting::Command answer) {
+    EndUpdate();
+    reply(std::move(answer));
+  };
 }
 
 // What the topic becomes: its attributes are those it has now, changed.
@@ -239,67 +204,69 @@ void TopicProcessor::OnUpdateList(const RequestPtr& request, const Reply& reply)
   });
 }
 
-void TopicProcessor::Update(const RequestPtr& request, const Reply& reply,
-                            const std::vector<Wanted>& wanted, bool confirmed) {
-  Proposal proposal;
-  std::vector<TopicConfig> to_ask;
+Result<TopicProcessor::Changes> TopicProcessor::ChangesOf(const std::vector<Wanted>& wanted) const {
+  Changes changes;
   for (const Wanted& one : wanted) {
     auto changed = Changed(one);
-    if (!changed.ok()) {
-      EndUpdate();
-      reply(ResponseOf(request->command, changed.status()));
-      return;
-    }
+    if (!changed.ok()) return changed.status();
     const auto known = context_.store.state().FindTopic(changed->name);
     if (known) changed->created_position = known->created_position;
     if (known && *known == *changed) continue;
-    if (ConcernsOtherGroups(known, *changed)) to_ask.push_back(*changed);
-    proposal.command.put_topics.push_back(std::move(changed).value());
+    if (ConcernsOtherGroups(known, *changed)) changes.to_ask.push_back(*changed);
+    changes.topics.push_back(std::move(changed).value());
   }
-  if (!proposal.command.put_topics.empty()) {
-    AskOtherGroups(std::move(to_ask), [this, request, reply, proposal = std::move(proposal)](
-                                          const Status& allowed) mutable {
-      if (allowed.ok()) {
-        Put(request, reply, std::move(proposal));
-      } else {
-        EndUpdate();
-        reply(ResponseOf(request->command, allowed));
-      }
-    });
+  return changes;
+}
+
+void TopicProcessor::Update(const RequestPtr& request, const Reply& reply,
+                            const std::vector<Wanted>& wanted, bool confirmed) {
+  const Reply ended = Ending(reply);
+  const auto changes = ChangesOf(wanted);
+  if (!changes.ok()) {
+    ended(ResponseOf(request->command, changes.status()));
+  } else if (!changes->topics.empty()) {
+    AskOtherGroups(changes->to_ask,
+                   [this, request, reply, wanted, changes = *changes](const Status& allowed) {
+                     if (allowed.ok()) {
+                       PutUnlessOvertaken(request, reply, wanted, changes);
+                     } else {
+                       Ending(reply)(ResponseOf(request->command, allowed));
+                     }
+                   });
   } else if (confirmed) {
-    EndUpdate();
-    reply(Success(request->command));
+    ended(Success(request->command));
   } else {
     // Nothing to change, if this state is the newest: another leader may have changed it.
-    const Reply ended = [this, reply](remoting::Command answer) {
-      EndUpdate();
-      reply(std::move(answer));
-    };
     WhenConfirmed(context_, request, ended,
                   [this, request, reply, wanted] { Update(request, reply, wanted, true); });
   }
 }
 
-void TopicProcessor::AskOtherGroups(std::vector<TopicConfig> topics,
+void TopicProcessor::AskOtherGroups(const std::vector<TopicConfig>& topics,
                                     std::function<void(Status)> done) {
   if (topics.empty() || context_.other_groups == nullptr) {
     done(Status::Ok());
-    return;
+  } else {
+    CheckOneGroupOfEach(*context_.other_groups, topics, std::move(done));
   }
-  const Topic name = topics.back().name;
-  context_.other_groups->WhoTakes(
-      name, [this, topics = std::move(topics), done = std::move(done)](
-                const Result<std::vector<OtherGroups::Holder>>& others) mutable {
-        const Status allowed = CheckOneGroup(topics.back(), others);
-        topics.pop_back();
-        // Who did not answer is not asked about the others: only a strict one needs the answer.
-        if (!others.ok()) std::erase_if(topics, [](const auto& one) { return !IsStrict(one); });
-        if (allowed.ok()) {
-          AskOtherGroups(std::move(topics), std::move(done));
-        } else {
-          done(allowed);
-        }
-      });
+}
+
+// While others were asked, a send may have made the topic, or another leader deleted it.
+void TopicProcessor::PutUnlessOvertaken(const RequestPtr& request, const Reply& reply,
+                                        const std::vector<Wanted>& wanted,
+                                        const Changes& asked_about) {
+  const auto changes = ChangesOf(wanted);
+  if (changes.ok() && *changes == asked_about) {
+    Proposal proposal;
+    proposal.command.put_topics = changes->topics;
+    Put(request, reply, std::move(proposal));
+  } else if (context_.clock.MonoNow() < request->arrived + kBudget) {
+    Update(request, reply, wanted, false);
+  } else {
+    Ending(reply)(ResponseOf(request->command,
+                             Status::Unavailable("the topic is being changed by others; try "
+                                                 "again")));
+  }
 }
 
 void TopicProcessor::Put(const RequestPtr& request, const Reply& reply, Proposal proposal) {
@@ -335,17 +302,18 @@ void TopicProcessor::OnDelete(const RequestPtr& request, const Reply& reply) {
     reply(ResponseOf(request->command, valid));
     return;
   }
-  const Topic topic(header->topic);
-  if (context_.store.state().FindTopic(topic)) {
-    Delete(request, reply, topic);
-    return;
-  }
-  WhenConfirmed(context_, request, reply, [this, request, reply, topic] {
+  Enqueue(request, reply, [this, request, ended = Ending(reply), topic = Topic(header->topic)] {
     if (context_.store.state().FindTopic(topic)) {
-      Delete(request, reply, topic);
-    } else {
-      reply(Success(request->command));
+      Delete(request, ended, topic);
+      return;
     }
+    WhenConfirmed(context_, request, ended, [this, request, ended, topic] {
+      if (context_.store.state().FindTopic(topic)) {
+        Delete(request, ended, topic);
+      } else {
+        ended(Success(request->command));
+      }
+    });
   });
 }
 

@@ -19,7 +19,6 @@
 
 #include "broker/processor/broker_context.h"
 #include "broker/processor/dispatcher.h"
-#include "broker/service/other_groups.h"
 #include "remoting/headers.h"
 
 namespace triad::broker {
@@ -42,17 +41,27 @@ class TopicProcessor {
   // Runs it when those in front of it have ended; it calls EndUpdate once its outcome is known.
   void Enqueue(const RequestPtr& request, const Reply& reply, std::function<void()> update);
   void EndUpdate();
+  Reply Ending(const Reply& reply);  // EndUpdate, then the answer
   struct Wanted {
     TopicConfig topic;
     std::map<std::string, std::string> attributes;  // changes
   };
+  struct Changes {
+    std::vector<TopicConfig> topics;  // that differ from the state
+    std::vector<TopicConfig> to_ask;  // of those, which other groups may be against
+    bool operator==(const Changes&) const = default;
+  };
+  Result<Changes> ChangesOf(const std::vector<Wanted>& wanted) const;
   // `confirmed`: nothing that was committed before the request is missing in the state.
   void Update(const RequestPtr& request, const Reply& reply, const std::vector<Wanted>& wanted,
               bool confirmed);
   Result<TopicConfig> Changed(const Wanted& wanted) const;
   // Whether no other group stands against any of these; on the caller's thread or the remoting
   // client's.
-  void AskOtherGroups(std::vector<TopicConfig> topics, std::function<void(Status)> done);
+  void AskOtherGroups(const std::vector<TopicConfig>& topics, std::function<void(Status)> done);
+  // Begins again when the changes are no more what the others were asked about.
+  void PutUnlessOvertaken(const RequestPtr& request, const Reply& reply,
+                          const std::vector<Wanted>& wanted, const Changes& asked_about);
   // The last step of an update: puts what differs from the state into the log, tells the name
   // servers, answers.
   void Put(const RequestPtr& request, const Reply& reply, Proposal proposal);
@@ -70,10 +79,6 @@ Status ApplyAttributeChanges(const std::map<std::string, std::string>& changes, 
                              std::map<std::string, std::string>* current);
 // kInvalidArgument when the number of queues of a topic with order=strict would change.
 Status CheckStrictOrder(const std::optional<TopicConfig>& known, const TopicConfig& next);
-// kInvalidArgument when order=strict, here or there, would have keys in two groups; kUnavailable
-// when that cannot be known and must be. `others`: who takes sends to the topic besides this one.
-Status CheckOneGroup(const TopicConfig& next,
-                     const Result<std::vector<OtherGroups::Holder>>& others);
 std::map<std::string, std::string> ParseAttributeChanges(const std::string& text);
 
 }  // namespace triad::broker

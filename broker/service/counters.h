@@ -31,7 +31,9 @@ struct Counters {
   std::atomic<std::int64_t> put_failed{0};
   std::atomic<std::int64_t> put_duplicates{0};  // answered with the first one's result
   std::atomic<std::int64_t> retry_copies{0};    // clients' own sends to %RETRY%: copies
-  std::atomic<std::int64_t> get_messages{0};    // handed out by pulls
+  // Strict topics that another group takes messages of, as last seen while this peer leads; else 0.
+  std::atomic<std::int64_t> split_topics{0};
+  std::atomic<std::int64_t> get_messages{0};  // handed out by pulls
   std::atomic<std::int64_t> get_bytes{0};
   std::atomic<std::int64_t> get_found{0};  // pulls
   std::atomic<std::int64_t> get_miss{0};

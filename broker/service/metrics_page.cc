@@ -267,6 +267,9 @@ void MetricsPage::AddMessages(MetricsText* text) const {
 }
 
 void MetricsPage::AddLag(MetricsText* text) const {
+  One(text, "triad_split_strict_topics", Type::kGauge,
+      "Topics with order=strict that another broker group takes messages of as well",
+      Read(sources_.counters.split_topics));
   One(text, "triad_queue_locks", Type::kGauge, "Queues locked by orderly consumers",
       sources_.locks.leases());
   const ConsumerLag lag =

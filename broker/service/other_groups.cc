@@ -1,6 +1,9 @@
 #include "broker/service/other_groups.h"
 
+#include <glog/logging.h>
+
 #include <map>
+#include <mutex>
 #include <utility>
 
 #include "broker/service/ask_all.h"
@@ -26,6 +29,23 @@ remoting::Command ConfigRequest(const Topic& topic) {
   return request;
 }
 
+// The answers about several topics, until the last one is there.
+struct TopicAnswers {
+  std::mutex mutex;
+  std::size_t open = 0;
+  std::vector<OtherGroups::Found> found;
+  std::function<void(std::vector<OtherGroups::Found>)> done;
+
+  void Take(std::size_t at, OtherGroups::Found one) {
+    {
+      const std::lock_guard lock(mutex);
+      found[at] = std::move(one);
+      if (--open > 0) return;
+    }
+    done(std::move(found));  // nobody else comes any more
+  }
+};
+
 }  // namespace
 
 void OtherGroups::AddTakers(const remoting::TopicRouteData& route, const std::string& own,
@@ -41,7 +61,23 @@ void OtherGroups::AddTakers(const remoting::TopicRouteData& route, const std::st
   }
 }
 
-void OtherGroups::WhoTakes(const Topic& topic, Done done) {
+void OtherGroups::WhoTakes(const std::vector<Topic>& topics,
+                           std::function<void(std::vector<Found>)> done) {
+  CHECK_LE(topics.size(), kTopicsMax);
+  if (topics.empty()) {
+    done({});
+    return;
+  }
+  auto answers_of = std::make_shared<TopicAnswers>();
+  answers_of->open = topics.size();
+  answers_of->found.assign(topics.size(), Status::Unavailable("not asked"));
+  answers_of->done = std::move(done);
+  for (std::size_t i = 0; i < topics.size(); ++i) {
+    WhoTakesOne(topics[i], [answers_of, i](Found found) { answers_of->Take(i, std::move(found)); });
+  }
+}
+
+void OtherGroups::WhoTakesOne(const Topic& topic, Done done) {
   const std::vector<std::string> name_servers = registration_.name_servers();
   AskAll(client_, name_servers, RouteRequest(topic), kAskBudget,
          [this, topic, asked = name_servers.size(),

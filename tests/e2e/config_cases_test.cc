@@ -13,6 +13,7 @@
 
 #include "common/file_system.h"
 #include "remoting/codes.h"
+#include "remoting/headers.h"
 #include "tests/e2e/cluster_fixture.h"
 #include "tests/e2e/run_admin.h"
 #include "tests/e2e/side_process.h"
@@ -199,6 +200,26 @@ TEST_F(ConfigCases, AStrictTopicStaysInOneOfTwoGroups) {
     EXPECT_NE(refused.exit_code, 0);
     EXPECT_THAT(refused.out, HasSubstr("-b, not -c"));
   }
+  // A send whose client has no route of it makes it there neither; other topics it makes.
+  const auto wire = remoting::CreateClient({}, {});
+  const auto send = [&](const std::string& topic) {
+    remoting::SendMessageRequest header;
+    header.producer_group = "p";
+    header.topic = topic;
+    header.default_topic = "TBW102";
+    header.default_topic_queue_nums = 4;
+    remoting::Command request = remoting::Command::Request(remoting::kSendMessageV2);
+    header.EncodeV2(&request.ext);
+    request.body = "body";
+    return wire->CallSync(second, request, seconds(10));
+  };
+  const Result<remoting::Command> refused = send("Orders");
+  ASSERT_TRUE(refused.ok()) << refused.status();
+  EXPECT_EQ(refused->code, remoting::kInvalidParameter);
+  EXPECT_THAT(refused->remark, HasSubstr("-b, not -c"));
+  const Result<remoting::Command> sent = send("Others");
+  ASSERT_TRUE(sent.ok()) << sent.status();
+  EXPECT_EQ(sent->code, remoting::kSuccess) << sent->remark;
   // As the refusal says: once the first group takes no more messages, the topic may move.
   const AdminRun closed =
       RunAdmin(own, {"updateTopicPerm", "-b", first, "-t", "Orders", "-p", "4"});
@@ -207,6 +228,10 @@ TEST_F(ConfigCases, AStrictTopicStaysInOneOfTwoGroups) {
   EXPECT_EQ(moved.exit_code, 0) << moved.out;
   const AdminRun back = RunAdmin(own, {"updateTopicPerm", "-b", first, "-t", "Orders", "-p", "6"});
   EXPECT_NE(back.exit_code, 0) << back.out;
+  const Result<remoting::Command> stored = send("Orders");
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  EXPECT_EQ(stored->code, remoting::kSuccess) << stored->remark;
+  wire->Stop();
 }
 
 }  // namespace

@@ -234,6 +234,7 @@ TEST_F(MetricsTest, OneScrapeHoldsLatenciesDeadLettersAndLocks) {
   counters_.NotePut(now, std::chrono::milliseconds(3), 5);
   counters_.NoteGet(now, std::chrono::microseconds(150));
   counters_.put_sizes.Record(2000);
+  counters_.split_topics = 3;
   stats_.NotePut(Topic("T"), 5, 500);
   stats_.NotePut(Topic("%DLQ%g"), 2, 200);
   stats_.NoteGet(Topic("T"), "g", 4, 400);
@@ -259,6 +260,7 @@ TEST_F(MetricsTest, OneScrapeHoldsLatenciesDeadLettersAndLocks) {
       Value(page, "rocketmq_send_to_dlq_messages_total", R"(consumer_group="g",is_system="false")"),
       2);
   EXPECT_EQ(Value(page, "triad_queue_locks"), 2);
+  EXPECT_EQ(Value(page, "triad_split_strict_topics"), 3);
   EXPECT_EQ(Value(page, "triad_connections"), 7);
   EXPECT_EQ(Value(page, "triad_leader"), 1);
   EXPECT_EQ(Value(page, "triad_log_alarm"), 0);
