@@ -26,15 +26,53 @@ Status FromLevelDb(const leveldb::Status& status, const std::string& dir) {
   return Status::IoError(text);
 }
 
-// LevelDB syncs its directory before it syncs its manifest, and at no other time: not before it
+// A file that notes the first read of it that failed.
+class NotedReads final : public leveldb::SequentialFile {
+ public:
+  NotedReads(leveldb::SequentialFile* file, leveldb::Status* failed)
+      : file_(file), failed_(*failed) {}
+  leveldb::Status Read(std::size_t n, leveldb::Slice* result, char* scratch) override {
+    return Noted(file_->Read(n, result, scratch));
+  }
+  leveldb::Status Skip(std::uint64_t n) override { return Noted(file_->Skip(n)); }
+
+ private:
+  leveldb::Status Noted(leveldb::Status status) {
+    if (failed_.ok()) failed_ = status;
+    return status;
+  }
+
+  const std::unique_ptr<leveldb::SequentialFile> file_;
+  leveldb::Status& failed_;
+};
+
+// Where LevelDB leaves its files more to chance than this store may.
+//
+// It syncs its directory before it syncs its manifest, and at no other time: not before it
 // acknowledges writes to a new log, nor before the manifest's bytes that name a new table may reach
 // the disk, nor before it removes the manifest that the old CURRENT names. Here a name is durable
 // before anything rests on it (rule J).
-class DurableNames final : public leveldb::EnvWrapper {
+//
+// It takes a log that cannot be read for one that ends there, begins a new one and removes the old.
+// Here nothing is written any more once a file could not be read from its front to its end, which
+// LevelDB does at its start only.
+class CarefulEnv final : public leveldb::EnvWrapper {
  public:
-  DurableNames(FileSystem* fs, leveldb::Env* env) : EnvWrapper(env), fs_(*fs) {}
+  CarefulEnv(FileSystem* fs, leveldb::Env* env) : EnvWrapper(env), fs_(*fs) {}
 
+  leveldb::Status NewSequentialFile(const std::string& name,
+                                    leveldb::SequentialFile** file) override {
+    const leveldb::Status status = target()->NewSequentialFile(name, file);
+    if (status.ok()) {
+      *file = new NotedReads(*file, &failed_read_);
+    } else if (failed_read_.ok()) {
+      failed_read_ = status;
+    }
+    return status;
+  }
   leveldb::Status NewWritableFile(const std::string& name, leveldb::WritableFile** file) override {
+    *file = nullptr;
+    if (!failed_read_.ok()) return failed_read_;
     leveldb::Status status = target()->NewWritableFile(name, file);
     if (!status.ok()) return status;
     status = SyncDirOf(name);
@@ -55,6 +93,7 @@ class DurableNames final : public leveldb::EnvWrapper {
   }
 
   FileSystem& fs_;
+  leveldb::Status failed_read_;
 };
 
 // An iterator of LevelDB sees the moment of its making.
@@ -142,7 +181,7 @@ class LevelDbStateStore final : public StateStore {
   const std::string dir_;
   FileSystem& fs_;
   const std::uint64_t room_bytes_;
-  DurableNames env_;  // outlives db_, as the cache does
+  CarefulEnv env_;  // outlives db_, as the cache does
   const std::unique_ptr<leveldb::Cache> cache_;
   std::unique_ptr<leveldb::DB> db_;
 };

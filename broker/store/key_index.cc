@@ -282,7 +282,8 @@ void FileKeyIndex::WriteRun() {
 
 Status FileKeyIndex::WriteBytes(const std::string& bytes, std::uint64_t at) {
   const std::string path = PathOf(base_);
-  const Result<std::unique_ptr<File>> file = fs_.Open(path, {.create = true});
+  // One that could not be removed may stand where a new one begins.
+  const Result<std::unique_ptr<File>> file = fs_.Open(path, {.create = true, .truncate = at == 0});
   if (!file.ok()) return file.status();
   unsynced_.insert(path);
   return file.value()->Write(at, bytes);
@@ -352,8 +353,12 @@ Status FileKeyIndex::SetLogBegin(PhysicalOffset begin) {
       return gone || begin.value() == INT64_MAX;
     });
   }
-  for (const PhysicalOffset base : dropped) TRIAD_RETURN_IF_ERROR(fs_.Remove(PathOf(base)));
-  return Status::Ok();
+  Status all;
+  for (const PhysicalOffset base : dropped) {
+    const Status removed = fs_.Remove(PathOf(base));
+    if (all.ok()) all = removed;
+  }
+  return all;
 }
 
 // ---- Readers ------------------------------------------------------------------------------------

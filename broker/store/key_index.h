@@ -62,7 +62,8 @@ class KeyIndex {
     std::function<Status()> sync;
   };
   virtual PendingSync PrepareSync() = 0;
-  // Retention: files of segments that end in front of `begin` go.
+  // Retention: files of segments that end in front of `begin` go; one that cannot be removed goes
+  // at the next start.
   virtual Status SetLogBegin(PhysicalOffset begin) = 0;
 
   // ---- reader threads ----

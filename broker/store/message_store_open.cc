@@ -64,7 +64,6 @@ Status LogMessageStore::OpenFromLog() {
   }
   TRIAD_RETURN_IF_ERROR(opened);
   keys_begin_ = node_->begin_position();
-  TRIAD_RETURN_IF_ERROR(keys_->SetLogBegin(keys_begin_));
   return CheckUnapplied();
 }
 

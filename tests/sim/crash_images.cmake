@@ -2,9 +2,11 @@
 triad_library(triad_sim_file_system
   SOURCES file_disk.cc file_disk_faults.cc sim_file_faults.cc sim_file_system.cc
   DEPS triad_common)
+triad_library(triad_sim_level_env
+  SOURCES level_env.cc DEPS triad_broker_state PRIVATE_DEPS leveldb::leveldb)
 set(crash_sources
-  crash_images_test.cc key_workload.cc level_env.cc log_workload.cc one_peer.cc peer_workload.cc store_workload.cc)
-set(crash_deps triad_sim_group leveldb::leveldb)
+  crash_images_test.cc key_workload.cc log_workload.cc one_peer.cc peer_workload.cc store_workload.cc)
+set(crash_deps triad_sim_group triad_sim_level_env leveldb::leveldb)
 triad_test(crash_images SOURCES ${crash_sources} DEPS ${crash_deps} LABELS sim TIMEOUT 300)
 
 # The same with planted bugs that only a crash at one moment shows: it must fail.

@@ -9,8 +9,8 @@
 
 namespace triad::sim {
 bool SimFileSystem::IsArmed(SimFault fault) const {
-  const auto parts = faults_.find(fault);
-  return parts != faults_.end() && !parts->second.empty();
+  const auto armed = faults_.find(fault);
+  return armed != faults_.end() && !armed->second.empty();
 }
 
 Status SimFileSystem::NoSpace(const std::string& what) {
@@ -34,15 +34,13 @@ bool SimFileSystem::Misdirect(const std::string& path, DiskOp* op) {
 }
 
 bool SimFileSystem::TakeFault(SimFault fault, const std::string& path) {
-  std::vector<std::string>& parts = faults_[fault];
-  const auto it = std::find_if(parts.begin(), parts.end(), [&path](const std::string& part) {
-    return path.find(part) != std::string::npos;
+  std::vector<ArmedFault>& armed = faults_[fault];
+  const auto it = std::find_if(armed.begin(), armed.end(), [&path](const ArmedFault& one) {
+    return path.find(one.part) != std::string::npos;
   });
-  if (it == parts.end()) return false;
-  parts.erase(it);
-  if (fault == SimFault::kWrite || fault == SimFault::kSync || fault == SimFault::kRead) {
-    ++met_.errors;
-  }
+  if (it == armed.end() || (it->skip > 0 && it->skip-- > 0)) return false;
+  armed.erase(it);
+  if (fault != SimFault::kMisdirect && fault != SimFault::kLie) ++met_.errors;
   return true;
 }
 
@@ -55,9 +53,9 @@ bool SimFileSystem::TakeNth() {
   return true;
 }
 
-void SimFileSystem::FailNext(SimFault fault, std::string part) {
+void SimFileSystem::FailNext(SimFault fault, std::string part, std::uint64_t skip) {
   const std::lock_guard hold(mutex_);
-  faults_[fault].push_back(std::move(part));
+  faults_[fault].push_back({std::move(part), skip});
 }
 
 void SimFileSystem::ClearFaults() {

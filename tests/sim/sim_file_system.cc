@@ -186,6 +186,7 @@ Status SimFileSystem::Rename(const std::string& from, const std::string& to) {
 Status SimFileSystem::Remove(const std::string& path) {
   const std::lock_guard hold(mutex_);
   TRIAD_RETURN_IF_ERROR(Enter("remove ", path));
+  if (TakeFault(SimFault::kRemove, path)) return Status::IoError("remove " + path + ": EIO");
   const std::optional<std::uint64_t> inode = disk_.Lookup(path);
   if (!inode && disk_.IsDir(path)) {
     if (!disk_.List(path).empty()) return Status::IoError("remove " + path + ": not empty");
@@ -214,6 +215,9 @@ Status SimFileSystem::CreateDirs(const std::string& path) {
 Status SimFileSystem::SyncDir(const std::string& path) {
   const std::lock_guard hold(mutex_);
   TRIAD_RETURN_IF_ERROR(Enter("sync directory ", path));
+  if (TakeFault(SimFault::kSyncDir, path)) {
+    return Status::IoError("sync directory " + path + ": EIO");
+  }
   if (!disk_.IsDir(path)) return Status::NotFound("open directory " + path);
   return Change(DiskOp{.kind = DiskOp::Kind::kSyncDir, .path = path});
 }

@@ -24,6 +24,8 @@ enum class SimFault {
   kWrite,
   kSync,
   kRead,
+  kRemove,     // of a file or a directory
+  kSyncDir,    // what it was for stays pending
   kMisdirect,  // a write lands in the same file at another sector; its place keeps what it has
   kLie,        // a sync says OK, and what it was for is not there
 };
@@ -61,10 +63,11 @@ class SimFileSystem final : public FileSystem {
   bool stopped() const;
 
   // ---- faults ----
-  // The next operation of that kind on a path that contains `part` fails with kIoError. A failed
+  // The next operation of that kind on a path that contains `part`, behind `skip` others, fails
+  // with kIoError. A failed
   // sync keeps or loses each pending write of the file, and the next one says OK. kMisdirect waits
   // for a write that has another place to go to, kLie for a sync that has something to lose.
-  void FailNext(SimFault fault, std::string part);
+  void FailNext(SimFault fault, std::string part, std::uint64_t skip = 0);
   void ClearFaults();  // those that nobody met
   // The operation after `count` more of any kind (also reads, opens, names) fails once with
   // kIoError, wherever it is.
@@ -102,6 +105,10 @@ class SimFileSystem final : public FileSystem {
  private:
   friend class SimFile;
   static constexpr std::uint64_t kNever = UINT64_MAX;
+  struct ArmedFault {
+    std::string part;
+    std::uint64_t skip = 0;
+  };
   struct Lock {
     const void* holder = nullptr;
     std::uint64_t life = 0;
@@ -134,7 +141,7 @@ class SimFileSystem final : public FileSystem {
   bool recording_ = false;
   int whole_syncs_ = 0;
   std::vector<DiskOp> trace_;
-  std::map<SimFault, std::vector<std::string>> faults_;
+  std::map<SimFault, std::vector<ArmedFault>> faults_;
   std::map<std::uint64_t, Lock> locks_;  // by inode
 };
 

@@ -83,6 +83,23 @@ struct Batches {
   std::size_t fails_from = ~0ull;    // batches from this one on (counted from 0) are errors
   std::size_t lost = ~0ull;          // this one is acknowledged, and gone
   std::function<void()> on_written;  // after each
+  bool images_fail = false;          // behind that many records; 0: at once
+  std::size_t image_records = 0;
+};
+
+// The first `count` records of another one, then an error.
+class BrokenRecords final : public StateRecords {
+ public:
+  BrokenRecords(std::unique_ptr<StateRecords> records, std::size_t count)
+      : records_(std::move(records)), left_(count) {}
+  bool Next(std::string_view* key, std::string_view* value) override {
+    return left_ > 0 && left_-- > 0 && records_->Next(key, value);
+  }
+  Status status() const override { return Status::IoError("these records cannot be read"); }
+
+ private:
+  const std::unique_ptr<StateRecords> records_;
+  std::size_t left_;
 };
 
 class WatchedStore final : public StateStore {
@@ -93,7 +110,13 @@ class WatchedStore final : public StateStore {
       const std::function<void(std::string_view key, std::string_view value)>& visit) override {
     return store_->ForEach(visit);
   }
-  Result<std::unique_ptr<StateRecords>> NewImage() override { return store_->NewImage(); }
+  Result<std::unique_ptr<StateRecords>> NewImage() override {
+    auto image = store_->NewImage();
+    if (!image.ok() || !batches_.images_fail) return image;
+    if (batches_.image_records == 0) return Status::IoError("there is no image");
+    return std::unique_ptr<StateRecords>(
+        std::make_unique<BrokenRecords>(std::move(*image), batches_.image_records));
+  }
   Status Write(const StateBatch& batch) override {
     std::size_t bytes = 0;
     for (const auto& [key, value] : batch.puts) bytes += key.size() + value.size();

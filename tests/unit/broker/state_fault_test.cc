@@ -11,6 +11,7 @@
 #include "broker/state/leveldb_state_store.h"
 #include "common/byte_order.h"
 #include "common/crc32c.h"
+#include "tests/sim/level_env.h"
 #include "tests/sim/sim_file_system.h"
 #include "tests/unit/broker/image_support.h"
 #include "tests/unit/broker/state_support.h"
@@ -182,6 +183,93 @@ TEST_F(LevelDbFault, ADirectoryThatCannotBeUsedIsAnIoError) {
   stdfs::remove_all(path());
   std::ofstream(path()) << "a file";
   EXPECT_FALSE(Open().ok());
+}
+
+// ---- LevelDB on a simulated disk ----------------------------------------------------------------
+
+class LevelDbDisk : public testing::Test {
+ protected:
+  static constexpr std::uint64_t kFlushes = 12;
+  static constexpr std::size_t kNoiseBytes = 20u << 10;  // LevelDB keeps 64 KiB in memory
+
+  // Entry `index`, and so much else that LevelDB makes logs, tables and manifests for it.
+  Status Flush(ReplicatedState* state, std::uint64_t index) {
+    ApplyTopic(state, index);
+    std::string noise(kNoiseBytes, '\0');
+    for (char& c : noise) c = static_cast<char>(random_());
+    TRIAD_RETURN_IF_ERROR(state->Flush({{"noise" + std::to_string(index % 4), noise}}));
+    flushed_ = LogIndex(index);
+    return Status::Ok();
+  }
+  static auto Open(FileSystem& fs) {
+    return OpenState([&] { return sim::OpenLevelDbOn(fs, kDir); });
+  }
+  // Two lives; the first error ends them.
+  Status Live(FileSystem& fs) {
+    flushed_ = LogIndex(0);
+    for (std::uint64_t index = 1; index <= kFlushes;) {
+      const auto state = Open(fs);
+      if (!state.ok()) return state.status();
+      EXPECT_EQ((*state)->applied_index(), flushed_) << "a start lost a flush without a word";
+      if ((*state)->applied_index() != flushed_) return Status::Corruption("a flush is lost");
+      for (std::uint64_t end = index + kFlushes / 2; index < end; ++index) {
+        TRIAD_RETURN_IF_ERROR(Flush(state->get(), index));
+      }
+    }
+    return Open(fs).status();
+  }
+  void ExpectFlushed(sim::SimFileSystem& fs) const {
+    fs.Crash(sim::CrashMode::kDropAll);
+    const auto state = Open(fs);
+    ASSERT_TRUE(state.ok()) << state.status();
+    EXPECT_GE((*state)->applied_index(), flushed_);
+    EXPECT_EQ((*state)->Topics().size(), (*state)->applied_index().value());
+  }
+
+  static constexpr char kDir[] = "/state";
+  std::mt19937_64 random_{5};
+  LogIndex flushed_;
+};
+
+TEST_F(LevelDbDisk, NoOperationThatFailsCostsWhatWasFlushed) {
+  std::uint64_t count = 0;
+  std::uint64_t unneeded = 0;  // LevelDB removes old files when it can
+  for (bool failed = true; failed && !HasFailure(); ++count) {
+    SCOPED_TRACE("operation " + std::to_string(count) + " fails");
+    sim::SimFileSystem fs(7 + count);
+    fs.FailAfter(count);
+    const Status lived = Live(fs);
+    failed = fs.has_failed();
+    EXPECT_TRUE(lived.ok() || failed) << lived;
+    if (lived.ok() && failed) ++unneeded;
+    ExpectFlushed(fs);
+  }
+  EXPECT_GE(count, 150u);
+  EXPECT_LE(unneeded, count / 3);
+}
+
+// Rule J: nothing is flushed into a file whose name may be gone after a crash.
+TEST_F(LevelDbDisk, ANameThatIsNotDurableEndsTheFlushThatNeedsItAndIsNamed) {
+  std::uint64_t count = 0;
+  std::uint64_t unneeded = 0;  // a compaction behind a life's last flush; the next life does it
+  for (bool failed = true; failed && !HasFailure(); ++count) {
+    SCOPED_TRACE("directory sync " + std::to_string(count) + " fails");
+    sim::SimFileSystem fs(7);
+    fs.FailNext(sim::SimFault::kSyncDir, kDir, count);
+    const Status lived = Live(fs);
+    failed = fs.met().errors > 0;
+    if (lived.ok()) {
+      if (failed) ++unneeded;
+    } else {
+      EXPECT_EQ(lived.code(), StatusCode::kIoError);
+      EXPECT_NE(lived.message().find(std::string("sync directory ") + kDir), std::string::npos)
+          << lived;
+    }
+    fs.ClearFaults();
+    ExpectFlushed(fs);
+  }
+  EXPECT_GE(count, 12u);
+  EXPECT_LE(unneeded, 2u);
 }
 
 }  // namespace

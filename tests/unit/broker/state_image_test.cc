@@ -273,6 +273,53 @@ TEST_P(StateImageTest, ABatchOfAnInstallationThatIsLostIsMissed) {
   EXPECT_GT(count, 5u);
 }
 
+// What stands in the store while another peer's state is to replace it.
+TEST_P(StateImageTest, AStoreThatCannotBeReadTakesNoImage) {
+  const auto source = Open("source");
+  Fill(source.get(), 1, "source");
+  const RecordList image = ImageOf(*source).value();
+  FillTarget("target");
+  for (const std::size_t readable : {std::size_t{0}, std::size_t{5}}) {
+    SCOPED_TRACE(readable);
+    Batches batches;
+    batches.images_fail = true;
+    batches.image_records = readable;
+    const auto target = OpenWatched("target", &batches);
+    ASSERT_TRUE(target->Load().ok());
+    EXPECT_EQ(Install(target.get(), image).code(), StatusCode::kIoError);
+    EXPECT_TRUE(target->FindTopic(Topic("Town")).has_value());
+  }
+}
+
+TEST_P(StateImageTest, RecordsOfAnInstallationThatCannotBeAreRefused) {
+  const auto source = Open("source");
+  Fill(source.get(), 1, "source");
+  const RecordList image = ImageOf(*source).value();
+  const struct {
+    std::string key;
+    std::string value;
+    StatusCode load;
+    StatusCode install;  // without a Load before it: what is there does not count any more
+  } cases[] = {
+      {std::string(kInstallPrefix) + "odd", "", StatusCode::kCorruption, StatusCode::kCorruption},
+      {std::string(kInstalledKey), "short", StatusCode::kCorruption, StatusCode::kOk},
+  };
+  for (const auto& bad : cases) {
+    SCOPED_TRACE(bad.key);
+    const std::string name = "target" + std::to_string(bad.value.size());
+    FillTarget(name);
+    {
+      const auto store = GetParam()(dir_.path() + "/" + name);
+      ASSERT_TRUE(store.ok()) << store.status();
+      ASSERT_TRUE((*store)->Write({.puts = {{bad.key, bad.value}}, .deletes = {}}).ok());
+    }
+    Batches batches;
+    const auto target = OpenWatched(name, &batches);
+    EXPECT_EQ(target->Load().code(), bad.load);
+    EXPECT_EQ(Install(target.get(), image).code(), bad.install);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Stores, StateImageTest,
                          testing::Values(&OpenLevelDbStateStore, &OpenMemory));
 

@@ -4,6 +4,7 @@
 #include <glog/logging.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <utility>
@@ -182,6 +183,108 @@ TEST_F(ConsumeQueueFault, AClearThatFailedIsDoneAgain) {
     EXPECT_TRUE(fs.List("/cq")->empty());
   };
   FailEach(live, look, 20);
+}
+
+// ---- checkpoints of many queues ----
+
+class QueueTailsFault : public StoreFault {
+ protected:
+  using Store = std::unique_ptr<ConsumeQueueStore>;
+  static constexpr std::int32_t kMany = 70;    // more than a checkpoint writes one by one
+  static constexpr std::int64_t kUnits = 200;  // so that their tails fill more than a block
+
+  Status Open(FileSystem& fs, Store* store) const {
+    *store = nullptr;
+    Result<Store> opened = ConsumeQueueStore::Open(fs, "/cq", PhysicalOffset{end_ * kBytes});
+    if (opened.ok()) *store = std::move(opened).value();
+    return opened.status();
+  }
+  // Unit n of every queue is message n: enough for a test.
+  static void Fill(ConsumeQueueStore* store, std::int64_t from, std::int64_t to,
+                   std::int32_t queues = kMany) {
+    for (std::int32_t queue = 0; queue < queues; ++queue) {
+      for (std::int64_t n = from; n < to; ++n) {
+        store->Append(Queue("T", queue), QueueOffset{n}, UnitAt(n));
+      }
+    }
+  }
+  // A checkpoint in front of message `end`.
+  Status Sync(ConsumeQueueStore* store, std::int64_t end) {
+    const auto sync = store->PrepareSync(PhysicalOffset{end * kBytes});
+    if (!sync.ok()) return sync.status();
+    TRIAD_RETURN_IF_ERROR(sync.value()());
+    end_ = end;
+    return Status::Ok();
+  }
+  // Everything in front of the last checkpoint.
+  void ExpectHeld(FileSystem& fs) const {
+    Store store;
+    const Status opened = Open(fs, &store);
+    ASSERT_TRUE(opened.ok()) << opened;
+    for (std::int32_t queue = 0; queue < kMany && end_ > 0; ++queue) {
+      // The last checkpoint is of one queue.
+      const std::int64_t end = queue == 0 ? end_ : std::min(end_, 2 * kUnits);
+      const auto range = store->Range(Queue("T", queue));
+      ASSERT_TRUE(range.has_value()) << queue;
+      ASSERT_EQ(range->max, QueueOffset{end});
+      for (std::int64_t next = 0; next < end;) {
+        const auto units = store->Read(Queue("T", queue), QueueOffset{next}, 1000);
+        ASSERT_TRUE(units.ok() && !units->empty()) << units.status();
+        for (const QueueUnit& unit : *units) ASSERT_EQ(unit, UnitAt(next++));
+      }
+    }
+    const auto entries = fs.List("/cq");
+    ASSERT_TRUE(entries.ok()) << entries.status();
+    EXPECT_LE(std::count_if(entries->begin(), entries->end(),
+                            [](const DirEntry& entry) { return !entry.is_directory; }),
+              1)
+        << "what a start does not need it removes";
+  }
+
+  std::int64_t end_ = 0;
+};
+
+TEST_F(QueueTailsFault, CostNothingInFrontOfTheCheckpoint) {
+  const auto live = [this](FileSystem& fs) {
+    end_ = 0;
+    Store store;
+    TRIAD_RETURN_IF_ERROR(Open(fs, &store));
+    Fill(store.get(), 0, kUnits);
+    TRIAD_RETURN_IF_ERROR(Sync(store.get(), kUnits));
+    TRIAD_RETURN_IF_ERROR(Open(fs, &store));
+    Fill(store.get(), kUnits, 2 * kUnits);
+    const auto unfinished = store->PrepareSync(PhysicalOffset{2 * kUnits * kBytes});
+    if (!unfinished.ok()) return unfinished.status();
+    TRIAD_RETURN_IF_ERROR(Open(fs, &store));  // which removes what that left
+    Fill(store.get(), kUnits, 2 * kUnits);
+    TRIAD_RETURN_IF_ERROR(Sync(store.get(), 2 * kUnits));
+    TRIAD_RETURN_IF_ERROR(store->WriteOut());
+    Fill(store.get(), 2 * kUnits, 3 * kUnits, 1);
+    return Sync(store.get(), 3 * kUnits);
+  };
+  FailEach(
+      live, [this](FileSystem& fs) { ExpectHeld(fs); }, 240);
+}
+
+// It would be written out for it.
+TEST_F(QueueTailsFault, AnIdleQueueThatCannotBeWrittenFailsTheCheckpointThatWantsItsMemory) {
+  const auto full = static_cast<std::int64_t>(kRingUnitsMax);
+  const auto queues = static_cast<std::int32_t>(kRingUnitsTotalMax / kRingUnitsMax + 8);
+  sim::SimFileSystem fs(1);
+  Store store;
+  ASSERT_TRUE(Open(fs, &store).ok());
+  Fill(store.get(), 0, full, queues);  // memory is full
+  ASSERT_TRUE(Sync(store.get(), full).ok());
+  for (std::int64_t n = full; n < full + 100; ++n) {
+    store->Append(Queue("T", queues - 1), QueueOffset{n}, UnitAt(n));
+  }
+  fs.FailNext(sim::SimFault::kWrite, "/cq/T/0/");
+  EXPECT_EQ(Sync(store.get(), full + 100).code(), StatusCode::kIoError);
+  fs.Crash(sim::CrashMode::kDropAll);
+  ASSERT_TRUE(Open(fs, &store).ok());
+  for (std::int32_t queue = 0; queue < queues; ++queue) {
+    ASSERT_EQ(store->Range(Queue("T", queue))->max, QueueOffset{full}) << queue;
+  }
 }
 
 // ---- holes --------------------------------------------------------------------------------------
@@ -422,6 +525,81 @@ TEST_F(KeyIndexFault, ADiscardThatFailedIsDoneAgain) {
     EXPECT_EQ((*index)->last(), LogIndex{0});
   };
   FailEach(live, look, 12);
+}
+
+std::string KeyFileOf(std::int64_t base) {
+  const std::string digits = std::to_string(base);
+  return "/keys/" + std::string(20 - digits.size(), '0') + digits;
+}
+
+constexpr std::int64_t kSecondSegment = kSegmentEntries * kEntryBytes;
+
+// Its bytes may not come back as runs of the file that is written in its place.
+TEST_F(KeyIndexFault, ADamagedFileThatCannotBeRemovedIsEmptiedWhenItIsWrittenAgain) {
+  sim::SimFileSystem fs(1);
+  Index index;
+  ASSERT_TRUE(Open(fs, &index).ok());
+  Record(*index, 50);
+  index->Seal();
+  Record(*index, 60);
+  ASSERT_TRUE(Sync(*index).ok());
+  const std::string path = KeyFileOf(kSecondSegment);
+  fs.Rot(path, kRunHeaderBytes + 20, 1);
+  EXPECT_EQ(index->CheckNth(1).code(), StatusCode::kUnavailable);
+  ASSERT_TRUE(index->damaged());
+  fs.FailNext(sim::SimFault::kRemove, path);
+  index->DropDamaged();
+  EXPECT_TRUE(fs.Exists(path));
+  EXPECT_EQ(index->last(), LogIndex(kSegmentEntries));
+  Record(*index, 50);  // as long as the run was that rotted
+  EXPECT_EQ(Count(*index).value(), 50u);
+  ASSERT_TRUE(Sync(*index).ok());
+  fs.Crash(sim::CrashMode::kDropAll);
+  ASSERT_TRUE(Open(fs, &index).ok());
+  EXPECT_EQ(index->last(), LogIndex(50));
+  Record(*index, 60);
+  EXPECT_EQ(Count(*index).value(), 60u);
+}
+
+TEST_F(KeyIndexFault, AFileThatRetentionCannotRemoveIsNamedAndGoesAtAStart) {
+  sim::SimFileSystem fs(1);
+  Index index;
+  ASSERT_TRUE(Open(fs, &index).ok());
+  Record(*index, 100);
+  ASSERT_TRUE(Sync(*index).ok());
+  begin_ = PhysicalOffset{2 * kSecondSegment};
+  const std::string stays = KeyFileOf(0);
+  fs.FailNext(sim::SimFault::kRemove, stays);
+  const Status dropped = index->SetLogBegin(begin_);
+  EXPECT_EQ(dropped.code(), StatusCode::kIoError);
+  EXPECT_NE(dropped.message().find(stays), std::string::npos) << dropped;
+  EXPECT_TRUE(fs.Exists(stays));
+  EXPECT_FALSE(fs.Exists(KeyFileOf(kSecondSegment))) << "that one could be removed";
+  EXPECT_EQ(Count(*index).value(), 20u) << "what retention took is not served";
+  fs.FailNext(sim::SimFault::kRemove, stays);
+  const Status opened = Open(fs, &index);
+  EXPECT_EQ(opened.code(), StatusCode::kIoError);
+  EXPECT_NE(opened.message().find(stays), std::string::npos) << opened;
+  ASSERT_TRUE(Open(fs, &index).ok());
+  EXPECT_FALSE(fs.Exists(stays));
+  EXPECT_EQ(Count(*index).value(), 20u);
+}
+
+// Its runs are of a log that is gone.
+TEST_F(KeyIndexFault, AnotherLogDoesNotBeginBesideFilesThatCannotBeRemoved) {
+  sim::SimFileSystem fs(1);
+  Index index;
+  ASSERT_TRUE(Open(fs, &index).ok());
+  Record(*index, 100);
+  ASSERT_TRUE(Sync(*index).ok());
+  fs.FailNext(sim::SimFault::kRemove, KeyFileOf(kSecondSegment));
+  std::string why;
+  try {
+    index->SkipTo(LogIndex(160), EntryAt(161).position);
+  } catch (const ProcessEnded& end) {
+    why = end.why;
+  }
+  EXPECT_NE(why.find(KeyFileOf(kSecondSegment)), std::string::npos) << why;
 }
 
 }  // namespace

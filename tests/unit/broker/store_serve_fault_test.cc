@@ -149,6 +149,26 @@ TEST_F(OpenFault, AKeyIndexThatCannotBeRebuiltNowIsRebuiltLater) {
   store_.reset();  // before its disk
 }
 
+TEST_F(OpenFault, AKeyIndexWhoseDamagedFileCannotBeRemovedIsRebuiltInItsPlace) {
+  SimFileSystem fs(5, Stopped());
+  fs_ = &fs;
+  Open();
+  const std::string path = KeyFile(fs);
+  fs.Rot(path, kRunHeaderBytes + 1, 0x40);
+  EXPECT_EQ(store_->FindMessages(ByKeyOfT()).status().code(), StatusCode::kUnavailable);
+  fs.FailNext(sim::SimFault::kRemove, path);
+  for (int start = 0; start < 2; ++start) {
+    application_->OnApplyIdle();
+    EXPECT_EQ(ByKey("T", "k"), bodies_t_);
+    store_->Stop();
+    store_.reset();  // before its disk
+    Open();
+    EXPECT_EQ(ByKey("T", "k"), bodies_t_);
+  }
+  EXPECT_EQ(fs.met().errors, 1u);
+  store_.reset();  // before its disk
+}
+
 TEST_F(OpenFault, AKeyIndexWithADamagedTableIsRebuilt) {
   SimFileSystem fs(5, Stopped());
   fs_ = &fs;

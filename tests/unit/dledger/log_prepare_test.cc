@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <thread>
 
+#include "common/zeroed_file.h"
+#include "tests/unit/dledger/hooked_file_system.h"
 #include "tests/unit/dledger/log_fixture.h"
 
 namespace triad::dledger {
@@ -92,6 +94,74 @@ TEST_F(Blocks, RemainsBehindAnEntryThatIsFilledInStayAsTheyAre) {
   const auto behind = static_cast<std::size_t>(FileOffset(second->end(), PhysicalOffset(0)));
   const std::string filled = FileBytes().substr(0, damaged.size());  // more may be prepared
   EXPECT_TRUE(filled.substr(behind) == damaged.substr(behind));
+}
+
+// ---- past the page cache ----
+
+// A simulated disk whose files take zeros past the cache, until that fails once.
+class UncachedZeros final : public HookedFileSystem {
+ public:
+  explicit UncachedZeros(sim::SimFileSystem& fs) : HookedFileSystem(fs, [](Operation) {}) {}
+  void FailNext(Status error) { error_ = std::move(error); }
+  int written() const { return written_; }
+
+  Result<std::unique_ptr<File>> Open(const std::string& path, OpenFlags flags) override {
+    Result<std::unique_ptr<File>> file = HookedFileSystem::Open(path, flags);
+    if (!file.ok()) return file.status();
+    return std::unique_ptr<File>(std::make_unique<UncachedFile>(std::move(*file), *this));
+  }
+
+ private:
+  class UncachedFile final : public File, public ZeroedFile {
+   public:
+    UncachedFile(std::unique_ptr<File> file, UncachedZeros& owner)
+        : file_(std::move(file)), owner_(owner) {}
+    Status Write(std::uint64_t offset, std::span<const std::string_view> parts) override {
+      return file_->Write(offset, parts);
+    }
+    Result<std::size_t> Read(std::uint64_t offset, std::span<char> buffer) const override {
+      return file_->Read(offset, buffer);
+    }
+    Status Sync() override { return file_->Sync(); }
+    Status SyncAll() override { return file_->SyncAll(); }
+    Status Truncate(std::uint64_t size) override { return file_->Truncate(size); }
+    Result<std::uint64_t> Size() const override { return file_->Size(); }
+    Status Lock() override { return file_->Lock(); }
+    Status WriteZerosUncached(std::uint64_t offset, std::uint64_t size) override {
+      TRIAD_RETURN_IF_ERROR(std::exchange(owner_.error_, Status::Ok()));
+      ++owner_.written_;
+      return file_->Write(offset, std::string_view(std::string(size, '\0')));
+    }
+
+   private:
+    const std::unique_ptr<File> file_;
+    UncachedZeros& owner_;
+  };
+
+  Status error_;
+  int written_ = 0;
+};
+
+TEST_F(Blocks, ZerosThatCannotPassByTheCacheAreReportedAndWrittenByTheNextAttempt) {
+  UncachedZeros disk(fs_);
+  store_.reset();
+  store_ = LogStore::Open(disk, options_, stamp_).value();
+  int written = 0;
+  for (const StatusCode code : {StatusCode::kIoError, StatusCode::kNoSpace}) {
+    Write(model_.MakeMany(10, 4000));
+    const std::uint64_t before = store_->prepared_bytes();
+    ASSERT_LT(before, options_.prepare_bytes);
+    disk.FailNext(Status(code, "no zeros"));
+    EXPECT_EQ(store_->Prepare().code(), code);
+    EXPECT_EQ(store_->prepared_bytes(), before) << "nothing rests on what was not written";
+    ASSERT_TRUE(store_->Prepare().ok());
+    EXPECT_GE(store_->prepared_bytes(), options_.prepare_bytes);
+    EXPECT_GT(disk.written(), std::exchange(written, disk.written()));
+  }
+  store_.reset();
+  fs_.Crash(CrashMode::kDropAll);
+  Open();
+  ExpectHolds(20);
 }
 
 // ---- the machine's disk ----
