@@ -40,7 +40,7 @@ std::string Name(const MessageQueue& queue) {
 
 Status StatusOfCode(const remoting::Command& answer, const std::string& what) {
   if (answer.code == remoting::kSuccess) return Status::Ok();
-  const std::string text = what + ": the broker answered " + std::to_string(answer.code) + " " +
+  const std::string text = what + ": answered " + std::to_string(answer.code) + " " +
                            std::string(remoting::ResponseCodeName(answer.code)) + ": " +
                            answer.remark;
   switch (answer.code) {

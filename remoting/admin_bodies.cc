@@ -31,13 +31,40 @@ void WriteOffsets(const std::map<std::int32_t, std::int64_t>& offsets, JsonWrite
   writer->EndObject();
 }
 
+Status CheckGroup(const Json& group) {
+  return CheckMembers("SubscriptionGroupConfig", group,
+                      {{"brokerId", MemberKind::kInt64},
+                       {"consumeBroadcastEnable", MemberKind::kFlag},
+                       {"consumeEnable", MemberKind::kFlag},
+                       {"consumeFromMinEnable", MemberKind::kFlag},
+                       {"consumeMessageOrderly", MemberKind::kFlag},
+                       {"consumeTimeoutMinute", MemberKind::kInt32},
+                       {"groupSysFlag", MemberKind::kInt32},
+                       {"notifyConsumerIdsChangedEnable", MemberKind::kFlag},
+                       {"retryMaxTimes", MemberKind::kInt32},
+                       {"retryQueueNums", MemberKind::kInt32},
+                       {"whichBrokerWhenConsumeSlowly", MemberKind::kInt64}});
+}
+
+Status CheckTopic(const Json& topic) {
+  return CheckMembers("TopicConfig", topic,
+                      {{"order", MemberKind::kFlag},
+                       {"perm", MemberKind::kInt32},
+                       {"readQueueNums", MemberKind::kInt32},
+                       {"topicSysFlag", MemberKind::kInt32},
+                       {"writeQueueNums", MemberKind::kInt32}});
+}
+
 }  // namespace
 
 std::string SubscriptionGroupConfigBody::Encode() const {
   return EncodeBody(*this);
 }
 Result<SubscriptionGroupConfigBody> SubscriptionGroupConfigBody::Decode(std::string_view body) {
-  return DecodeBody<SubscriptionGroupConfigBody>("SubscriptionGroupConfig", body);
+  const Result<Json> json = ParseBody("SubscriptionGroupConfig", body);
+  if (!json.ok()) return json.status();
+  TRIAD_RETURN_IF_ERROR(CheckGroup(*json));
+  return From(*json);
 }
 void SubscriptionGroupConfigBody::WriteTo(JsonWriter* writer) const {
   writer->BeginObject();
@@ -124,6 +151,10 @@ std::string SubscriptionGroupList::Encode() const {
 Result<SubscriptionGroupList> SubscriptionGroupList::Decode(std::string_view body) {
   const Result<Json> json = ParseBody("SubscriptionGroupList", body);
   if (!json.ok()) return json.status();
+  TRIAD_RETURN_IF_ERROR(CheckObjects("SubscriptionGroupList", *json, "groupConfigList"));
+  for (const Json& group : (*json)["groupConfigList"].items()) {
+    TRIAD_RETURN_IF_ERROR(CheckGroup(group));
+  }
   return SubscriptionGroupList{.groups =
                                    AsList<SubscriptionGroupConfigBody>((*json)["groupConfigList"])};
 }
@@ -138,6 +169,10 @@ std::string TopicConfigList::Encode() const {
 Result<TopicConfigList> TopicConfigList::Decode(std::string_view body) {
   const Result<Json> json = ParseBody("CreateTopicListRequestBody", body);
   if (!json.ok()) return json.status();
+  TRIAD_RETURN_IF_ERROR(CheckObjects("CreateTopicListRequestBody", *json, "topicConfigList"));
+  for (const Json& topic : (*json)["topicConfigList"].items()) {
+    TRIAD_RETURN_IF_ERROR(CheckTopic(topic));
+  }
   return TopicConfigList{.topics = AsList<TopicConfigBody>((*json)["topicConfigList"])};
 }
 

@@ -6,6 +6,7 @@
 
 #include <charconv>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <map>
 #include <string>
@@ -28,6 +29,59 @@ inline Result<Json> ParseBody(std::string_view name, std::string_view text) {
   return Status::InvalidArgument(std::move(message));
 }
 
+inline std::int32_t AsInt32(const Json& json, std::int32_t fallback = 0) {
+  const std::int64_t value = json.AsInt64(fallback);
+  const bool fits = value >= std::numeric_limits<std::int32_t>::min() &&
+                    value <= std::numeric_limits<std::int32_t>::max();
+  return fits ? static_cast<std::int32_t>(value) : fallback;
+}
+
+// What a member is, when it is there and not null: other values would be read as if nobody had
+// given them. Errors: kInvalidArgument naming the member and what is expected.
+enum class MemberKind { kInt32, kInt64, kFlag, kList };
+struct MemberRule {
+  std::string_view key;
+  MemberKind kind;
+  bool is_needed = false;
+};
+inline Status CheckMembers(std::string_view name, const Json& json,
+                           std::initializer_list<MemberRule> rules) {
+  for (const auto& [key, kind, is_needed] : rules) {
+    const Json& value = json[key];
+    if (value.is_null() && !is_needed) continue;
+    const char* expected = nullptr;
+    switch (kind) {
+      case MemberKind::kInt32:
+        if (AsInt32(value, 0) != AsInt32(value, 1)) expected = "a whole number of 32 bits";
+        break;
+      case MemberKind::kInt64:
+        if (value.AsInt64(0) != value.AsInt64(1)) expected = "a whole number";
+        break;
+      case MemberKind::kFlag:
+        if (value.AsBool(false) != value.AsBool(true)) expected = "true or false";
+        break;
+      case MemberKind::kList:
+        if (!value.is_array()) expected = "a list";
+        break;
+    }
+    if (expected == nullptr) continue;
+    return Status::InvalidArgument(std::string(name) + ": " + std::string(key) + " is not " +
+                                   expected);
+  }
+  return Status::Ok();
+}
+
+// A list that must be there, and of objects alone. Errors: kInvalidArgument naming it.
+inline Status CheckObjects(std::string_view name, const Json& json, std::string_view key) {
+  TRIAD_RETURN_IF_ERROR(CheckMembers(name, json, {{key, MemberKind::kList, true}}));
+  for (const Json& item : json[key].items()) {
+    if (item.is_object()) continue;
+    return Status::InvalidArgument(std::string(name) + ": " + std::string(key) +
+                                   " is not a list of objects");
+  }
+  return Status::Ok();
+}
+
 // Body::From on a body of its own.
 template <typename Body>
 Result<Body> DecodeBody(std::string_view name, std::string_view text) {
@@ -41,13 +95,6 @@ std::string EncodeBody(const Body& body) {
   JsonWriter writer;
   body.WriteTo(&writer);
   return writer.Take();
-}
-
-inline std::int32_t AsInt32(const Json& json, std::int32_t fallback = 0) {
-  const std::int64_t value = json.AsInt64(fallback);
-  const bool fits = value >= std::numeric_limits<std::int32_t>::min() &&
-                    value <= std::numeric_limits<std::int32_t>::max();
-  return fits ? static_cast<std::int32_t>(value) : fallback;
 }
 
 template <typename T>

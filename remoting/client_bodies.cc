@@ -127,6 +127,9 @@ Result<HeartbeatData> HeartbeatData::Decode(std::string_view body) {
   HeartbeatData data;
   data.client_id = json["clientID"].AsString();
   if (data.client_id.empty()) return Status::InvalidArgument("HeartbeatData: clientID is missing");
+  TRIAD_RETURN_IF_ERROR(CheckMembers(
+      "HeartbeatData", json,
+      {{"consumerDataSet", MemberKind::kList}, {"producerDataSet", MemberKind::kList}}));
   for (const Json& item : json["consumerDataSet"].items()) {
     data.consumers.push_back(ConsumerFrom(item));
   }
@@ -171,6 +174,8 @@ std::string LockBatchRequest::Encode() const {
 Result<LockBatchRequest> LockBatchRequest::Decode(std::string_view body) {
   const Result<Json> json = ParseBody("LockBatchRequestBody", body);
   if (!json.ok()) return json.status();
+  TRIAD_RETURN_IF_ERROR(
+      CheckMembers("LockBatchRequestBody", *json, {{"mqSet", MemberKind::kList}}));
   return LockBatchRequest{.client_id = (*json)["clientId"].AsString(),
                           .consumer_group = (*json)["consumerGroup"].AsString(),
                           .queues = AsList<MessageQueue>((*json)["mqSet"]),

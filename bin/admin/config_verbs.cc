@@ -1,6 +1,7 @@
 // getBrokerConfig, updateBrokerConfig, getNamesrvConfig, updateNamesrvConfig, updateKvConfig,
 // deleteKvConfig, wipeWritePerm, addWritePerm.
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -39,18 +40,39 @@ int GetNamesrvConfig(const Given& given, Session* session) {
   return ShowConfig(NameServersOf(session), remoting::kGetNamesrvConfig, given, session);
 }
 
+using Answer = client::Admin::Answer;
+
+// Name servers answer 0 also to what changes nothing.
+struct Doubt {
+  bool (*changed)(const Answer&);
+  std::string unchanged;  // what is said when it changed nothing anywhere
+};
+
+// A key that they do not have is ignored.
+bool HasKey(const Answer& answer) {
+  return !answer.remark.starts_with("unknown and ignored");
+}
+
+// A broker has some topics always: one without is not known to them.
+bool HasTopics(const Answer& answer) {
+  return std::ranges::none_of(answer.fields, [](const auto& field) { return field.second == "0"; });
+}
+
 // The same change at every address; all must take it.
 int Tell(const std::vector<std::string>& addresses, int code, const Fields& fields,
-         const std::string& body, const char* what, const Given& given, Session* session) {
+         const std::string& body, const char* what, const Given& given, Session* session,
+         const Doubt& doubt = {[](const Answer&) { return true; }, ""}) {
   Table table({"#Address", "#Result"});
   for (const std::string& address : addresses) {
     const auto answer = AskOk(address, code, fields, body, session);
     if (!answer.ok()) return Fail(answer.status());
+    if (!doubt.changed(*answer)) continue;
     std::string result = std::string(what) + " success";
     for (const auto& [key, value] : answer->fields) result += ", " + key + "=" + value;
     if (!answer->remark.empty()) result += ", " + answer->remark;
     table.Add({address, std::move(result)});
   }
+  if (table.rows() == 0) return Fail(Status::NotFound(doubt.unchanged));
   Print(table, given);
   return kDone;
 }
@@ -69,7 +91,8 @@ int UpdateBrokerConfig(const Given& given, Session* session) {
 
 int UpdateNamesrvConfig(const Given& given, Session* session) {
   return Tell(NameServersOf(session), remoting::kUpdateNamesrvConfig, {}, NewLine(given),
-              "update name server config", given, session);
+              "update name server config", given, session,
+              {HasKey, "no name server has a key " + given.Text("key")});
 }
 
 int UpdateKvConfig(const Given& given, Session* session) {
@@ -89,13 +112,13 @@ int DeleteKvConfig(const Given& given, Session* session) {
 int WipeWritePerm(const Given& given, Session* session) {
   return Tell(NameServersOf(session), remoting::kWipeWritePermOfBroker,
               {{"brokerName", given.Text("brokerName")}}, "", "wipe write perm of broker", given,
-              session);
+              session, {HasTopics, "no name server knows a broker " + given.Text("brokerName")});
 }
 
 int AddWritePerm(const Given& given, Session* session) {
   return Tell(NameServersOf(session), remoting::kAddWritePermOfBroker,
               {{"brokerName", given.Text("brokerName")}}, "", "add write perm of broker", given,
-              session);
+              session, {HasTopics, "no name server knows a broker " + given.Text("brokerName")});
 }
 
 }  // namespace

@@ -174,11 +174,34 @@ int SkipAccumulatedMessage(const Given& given, Session* session) {
                "", given, session);
 }
 
+// Of the leaders those where the group has stored an offset in the topic. Its progress does not say
+// so: an offset that was never stored is a 0 there.
+Result<std::vector<Leader>> WithOffsets(const std::vector<Leader>& leaders,
+                                        const std::string& group, const std::string& topic,
+                                        Session* session) {
+  std::vector<Leader> with;
+  for (const Leader& leader : leaders) {
+    const auto answer =
+        AskOk(leader.address, remoting::kQueryTopicsByConsumer, {{"group", group}}, "", session);
+    if (!answer.ok()) return answer.status();
+    const auto list = remoting::TopicList::Decode(answer->body);
+    if (!list.ok()) return list.status();
+    if (std::find(list->topic_list.begin(), list->topic_list.end(), topic) !=
+        list->topic_list.end()) {
+      with.push_back(leader);
+    }
+  }
+  return with;
+}
+
 int CloneGroupOffset(const Given& given, Session* session) {
   const std::string& topic = given.Text("topic");
-  const auto leaders = LeadersOf(topic, session);
+  const std::string& source = given.Text("srcGroup");
+  const auto all = LeadersOf(topic, session);
+  if (!all.ok()) return Fail(all.status());
+  const auto leaders = WithOffsets(*all, source, topic, session);
   if (!leaders.ok()) return Fail(leaders.status());
-  const auto progress = session->admin().ConsumerProgress(given.Text("srcGroup"), topic);
+  const auto progress = session->admin().ConsumerProgress(source, topic);
   if (!progress.ok()) return Fail(progress.status());
   Table table({"#Broker Name", "#QID", "#Offset"});
   for (const auto& [queue, at] : *progress) {
@@ -195,9 +218,11 @@ int CloneGroupOffset(const Given& given, Session* session) {
           {queue.broker_name, std::to_string(queue.queue_id), std::to_string(at.consumer_offset)});
     }
   }
+  if (table.rows() == 0) {
+    return Fail(Status::NotFound("group " + source + " has no offset in " + topic));
+  }
   Print(table, given);
-  if (table.rows() > 0) return kDone;
-  return Fail(Status::NotFound("group " + given.Text("srcGroup") + " has no offset in " + topic));
+  return kDone;
 }
 
 // The rows of one group's statistics in one topic or several.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <utility>
 
 #include "broker/processor/confirmed.h"
@@ -33,6 +34,50 @@ bool Strict(const TopicConfig& topic) {
 bool ConcernsOtherGroups(const std::optional<TopicConfig>& known, const TopicConfig& next) {
   if (!TakesSends(next)) return false;
   return !known || !TakesSends(*known) || (Strict(next) && !Strict(*known));
+}
+
+// The original's attributes, what each may be, and whether it stays as it was made. Source:
+// admin.md §2.5.
+struct OriginalAttribute {
+  std::string_view key;
+  std::vector<std::string_view> values;  // none: a number from -1 on
+  bool is_fixed = false;
+};
+const std::array<OriginalAttribute, 4> kOriginalAttributes = {
+    {{"queue.type", {"BatchCQ", "SimpleCQ"}, true},
+     {"cleanup.policy", {"DELETE", "COMPACTION"}, true},
+     {"message.type", {"UNSPECIFIED", "NORMAL", "FIFO", "DELAY", "TRANSACTION", "MIXED"}},
+     {"reserve.time", {}}}};
+
+// `value`: empty pointer where the attribute is taken away.
+Status CheckOriginalAttribute(const std::string& key, const std::string* value, bool is_new_topic,
+                              const std::map<std::string, std::string>& current) {
+  const auto rule = std::ranges::find(kOriginalAttributes, key, &OriginalAttribute::key);
+  if (rule == kOriginalAttributes.end()) return Status::Ok();
+  const auto known = current.find(key);
+  const bool is_same = value != nullptr && known != current.end() && known->second == *value;
+  if (rule->is_fixed && !is_new_topic && !is_same) {
+    return Status::Internal("attempt to update an unchangeable attribute. key: " + key);
+  }
+  if (value == nullptr) return Status::Ok();
+  if (rule->values.empty()) {
+    std::int64_t number = 0;
+    const char* end = value->data() + value->size();
+    const auto read = std::from_chars(value->data(), end, number);
+    if (read.ec == std::errc() && read.ptr == end && number >= -1) return Status::Ok();
+    return Status::Internal("attribute " + key + " is '" + *value +
+                            "', expected -1 or a whole number from 0 on");
+  }
+  if (std::ranges::find(rule->values, *value) == rule->values.end()) {
+    std::string set;
+    for (const std::string_view one : rule->values) {
+      set += (set.empty() ? "" : ", ") + std::string(one);
+    }
+    return Status::Internal("attribute " + key + " is '" + *value + "': value is not in set: [" +
+                            set + "]");
+  }
+  if (*value == "MIXED") return Status::InvalidArgument("MIXED message type is not supported.");
+  return Status::Ok();
 }
 
 }  // namespace
@@ -67,8 +112,10 @@ Status ApplyAttributeChanges(const std::map<std::string, std::string>& changes, 
         return Status::Internal("only add attribute is supported while creating topic. key: " +
                                 key);
       }
+      TRIAD_RETURN_IF_ERROR(CheckOriginalAttribute(key, nullptr, is_new_topic, *current));
       current->erase(key);
     } else {
+      TRIAD_RETURN_IF_ERROR(CheckOriginalAttribute(key, &value, is_new_topic, *current));
       if (const Status valid = CheckDedupAttribute(key, value); !valid.ok()) {
         return Status::Internal(std::string(valid.message()));
       }
@@ -174,6 +221,12 @@ void TopicProcessor::OnUpdate(const RequestPtr& request, const Reply& reply) {
   auto header = remoting::CreateTopicRequest::Decode(request->command.ext);
   if (!header.ok()) {
     reply(BadRequest(request->command, header.status()));
+    return;
+  }
+  const std::string& filter = header->topic_filter_type;
+  if (!filter.empty() && filter != "SINGLE_TAG" && filter != "MULTI_TAG") {
+    reply(BadRequest(request->command,
+                     Status::InvalidArgument("topicFilterType = [" + filter + "] value invalid")));
     return;
   }
   Wanted wanted;

@@ -187,6 +187,10 @@ TEST_F(AdminVerbs, ExitCodesTellTheTruth) {
            {1, {"getConsumerConfig", "-g", "no_group"}, "no_group"},
            {1, {"producerConnection", "-g", "nobody", "-t", "Orders"}, "nobody"},
            {1, {"resetOffsetByTime", "-g", "no_group", "-t", "Orders", "-s", "now"}, "no_group"},
+           {1, {"cloneGroupOffset", "-s", "no_group", "-d", "g", "-t", "Orders"}, "no_group"},
+           {1, {"wipeWritePerm", "-b", "NoBroker"}, "NoBroker"},
+           {1, {"addWritePerm", "-b", "NoBroker"}, "NoBroker"},
+           {1, {"updateNamesrvConfig", "-k", "noKey", "-v", "1"}, "noKey"},
            {1, {"queryMsgByKey", "-t", "Orders", "-k", "none"}, "none"},
            {1, {"queryMsgByOffset", "-t", "Orders", "-b", "x", "-i", "0", "-o", "0"}, "queue"},
            {1, {"queryMsgById", "-i", "7F00000100002A9F0000000000000001"}, "7F0000"},
@@ -203,6 +207,10 @@ TEST_F(AdminVerbs, ExitCodesTellTheTruth) {
            {2, {"topicStatus", "-t", "Orders", "-x", "1"}, "-x"},
            {2, {"topicStatus", "-t", "Orders", "-o", "xml"}, "xml"},
            {2, {"updateTopic", "-t", "T", "-r", "many"}, "many"},
+           {2,
+            {"updateTopic", "-t", "T", "-r", "1.5"},
+            "--readQueueNums: '1.5' is no whole number"},
+           {2, {"updateTopic", "-t", "T", "-r", "-1"}, "'-1' is no whole number"},
            {2, {"updateTopic", "-t", "T", "-p", "5"}, "5"},
            {2, {"resetOffsetByTime", "-g", "g", "-t", "Orders", "-s", "noon"}, "noon"},
            {2, {"sendMessage", "-t", "Orders", "-p", "x", "-i", "0"}, "-b and -i"},
@@ -218,6 +226,8 @@ TEST_F(AdminVerbs, ExitCodesTellTheTruth) {
     EXPECT_THAT(run.out, HasSubstr(c.says));
   }
   EXPECT_EQ(RunAdmin(nobody, {"topicList"}).exit_code, 2);
+  // What was refused changed nothing: the group that should have got another's offsets is not made.
+  EXPECT_EQ(Run({"getConsumerConfig", "-g", "g"}).exit_code, 1);
 }
 
 TEST_F(AdminVerbs, AFamilysHelpShowsAnExampleOfEach) {

@@ -7,7 +7,7 @@ import sources
 TABLE = "tests/cases.txt"
 TEST = re.compile(r"^TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\s*\)", re.M)
 NAMED = [f"{area}-{number}" for area, last in {"CFG": 9, "NS": 5, "REP": 5, "ORD": 4, "DLQ": 4, "OFS": 6, "WIRE": 6, "DLY": 2,
-                                               "ADM": 4, "GRP": 4}.items() for number in range(1, last + 1)]
+                                               "ADM": 4, "GRP": 6}.items() for number in range(1, last + 1)]
 NAMED += ["OPS-1", "OPS-2", "OPS-3", "OPS-4", "OPS-5", "UPG-1", "UPG-2"]
 LINE = re.compile(r"([A-Z]+-\d+)(?:: (.+)| - .+)")
 

@@ -136,8 +136,10 @@ TEST(SendOnAFullDisk, OPS_4_IsRefusedWithAReasonWhilePullsGoOn) {
 TEST_F(SendTest, NamesAndSystemTopicsAreChecked) {
   ExpectRefused(MessageHarness::SendHeader(""), "x", remoting::kInvalidParameter, "blank");
   ExpectRefused(MessageHarness::SendHeader("a b"), "x", remoting::kInvalidParameter, "illegal");
+  ExpectRefused(MessageHarness::SendHeader("a.b"), "x", remoting::kInvalidParameter, "illegal");
   ExpectRefused(MessageHarness::SendHeader(std::string(128, 'a')), "x", remoting::kInvalidParameter,
                 "longer");
+  Sent(MessageHarness::SendHeader(std::string(127, 'a')), "x");
   ExpectRefused(MessageHarness::SendHeader("SCHEDULE_TOPIC_XXXX"), "x", remoting::kNoPermission,
                 "forbidden");
 }
@@ -159,10 +161,17 @@ TEST_F(SendTest, WIRE_4_SizesAreChecked) {
   broker_.CreateTopic("T", 1);
   remoting::SendMessageRequest header = MessageHarness::SendHeader("T");
   ExpectRefused(header, "", remoting::kMessageIllegal, "empty");
-  ExpectRefused(header, std::string(4194305, 'x'), remoting::kMessageIllegal, "maxMessageSize");
+  // The remark says how large it is, and how large it may be.
+  for (const char* says : {"maxMessageSize", "4194305", "4194304"}) {
+    ExpectRefused(header, std::string(4194305, 'x'), remoting::kMessageIllegal, says);
+  }
   Sent(header, std::string(4194304, 'x'));
-  header.properties = "K\x01" + std::string(32767, 'v');
-  ExpectRefused(header, "x", remoting::kMessageIllegal, "properties");
+  header.properties = "K\x01" + std::string(32000 - 3, 'v') + "\x02";
+  Sent(header, "x");
+  header.properties = "K\x01" + std::string(32768 - 3, 'v') + "\x02";
+  for (const char* says : {"properties", "bytes, the limit is 32767"}) {
+    ExpectRefused(header, "x", remoting::kMessageIllegal, says);
+  }
 }
 
 TEST_F(SendTest, AMissingHeaderFieldIsNamed) {

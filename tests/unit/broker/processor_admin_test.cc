@@ -220,7 +220,7 @@ TEST_F(AdminTest, APeerIsToldTheMembersThatThisOneKnowsItself) {
 TEST_F(AdminTest, ConcurrentChangesOfATopicAreAllKept) {
   CreateTopic("T", 4);
   const std::vector<std::string> changes = {"+dedup=keys", "+order=none", "+message.type=NORMAL",
-                                            "+reserve.time=1", "+queue.type=SimpleCQ"};
+                                            "+reserve.time=1", "+dedupWindowSec=60"};
   for (int round = 0; round < 5; ++round) {
     std::vector<std::shared_ptr<RecordingConnection>> clients;
     const auto start = [&](const std::string& attributes) {
@@ -372,6 +372,53 @@ TEST_F(AdminTest, AttributesOfOursAreCheckedByValue) {
   EXPECT_EQ(broker_.state().DedupUses().size(), 1u);
   EXPECT_EQ(SetT("-dedup").code, 0);
   EXPECT_TRUE(broker_.state().DedupUses().empty());
+}
+
+// Answers of the original 5.3.3 to the same requests.
+TEST_F(AdminTest, AttributesOfTheOriginalAreCheckedByValue) {
+  for (const char* bad : {"+message.type=banana", "+queue.type=x", "+cleanup.policy=x"}) {
+    SCOPED_TRACE(bad);
+    const Command answer = SetT(bad);
+    EXPECT_EQ(answer.code, 1);
+    EXPECT_THAT(answer.remark, HasSubstr("value is not in set: ["));
+  }
+  for (const char* bad : {"+reserve.time=x", "+reserve.time=-5", "+reserve.time=1x"}) {
+    EXPECT_EQ(SetT(bad).code, 1) << bad;
+  }
+  const Command mixed = SetT("+message.type=MIXED");
+  EXPECT_EQ(mixed.code, 29);
+  EXPECT_EQ(mixed.remark, "MIXED message type is not supported.");
+  EXPECT_FALSE(broker_.state().FindTopic(Topic("T")));
+  EXPECT_EQ(SetT("+queue.type=SimpleCQ,+reserve.time=-1,+message.type=NORMAL").code, 0);
+  // What a topic was made as it stays.
+  for (const char* change : {"+queue.type=BatchCQ", "-queue.type", "+cleanup.policy=DELETE"}) {
+    SCOPED_TRACE(change);
+    const Command answer = SetT(change);
+    EXPECT_EQ(answer.code, 1);
+    EXPECT_THAT(answer.remark, HasSubstr("attempt to update an unchangeable attribute. key: "));
+  }
+  EXPECT_EQ(SetT("+queue.type=SimpleCQ").code, 0) << "no change";
+  EXPECT_EQ(SetT("+message.type=DELAY").code, 0);
+  EXPECT_EQ(SetT("-message.type").code, 0);
+  EXPECT_EQ(
+      broker_.state().FindTopic(Topic("T"))->attributes,
+      (std::map<std::string, std::string>{{"queue.type", "SimpleCQ"}, {"reserve.time", "-1"}}));
+}
+
+TEST_F(AdminTest, AFilterTypeThatDoesNotExistIsRefused) {
+  const auto create = [&](const char* type) {
+    return broker_.Ask(remoting::kUpdateAndCreateTopic, {{"topic", "T"},
+                                                         {"defaultTopic", "TBW102"},
+                                                         {"readQueueNums", "1"},
+                                                         {"writeQueueNums", "1"},
+                                                         {"perm", "6"},
+                                                         {"topicFilterType", type}});
+  };
+  const Command answer = create("XX");
+  EXPECT_EQ(answer.code, 1);
+  EXPECT_EQ(answer.remark, "topicFilterType = [XX] value invalid");
+  EXPECT_EQ(create("MULTI_TAG").code, 0);
+  EXPECT_TRUE(broker_.state().FindTopic(Topic("T"))->multi_tag);
 }
 
 TEST_F(AdminTest, ATopicOrderedByKeyKeepsItsQueues) {

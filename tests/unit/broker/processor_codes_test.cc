@@ -148,6 +148,53 @@ TEST(Codes, ABodyThatIsNotWhatItShouldBeIsRefusedAndNamed) {
   EXPECT_FALSE(connection->closed());
 }
 
+// A member that is not what it must be was written by somebody who meant something: it is named
+// instead of being read as its default. (What the original 5.3.3 answers to them: 1.)
+TEST(Codes, AMemberOfABodyThatIsNotWhatItShouldBeIsNamed) {
+  OneBroker broker;
+  const auto connection = broker.Connect();
+  struct Case {
+    std::int32_t code;
+    const char* body;
+    const char* member;
+  };
+  for (const Case& c : std::vector<Case>{
+           {remoting::kHeartBeat, R"({"clientID":"c","consumerDataSet":"no"})", "consumerDataSet"},
+           {remoting::kHeartBeat, R"({"clientID":"c","producerDataSet":5})", "producerDataSet"},
+           {remoting::kLockBatchMq, R"({"clientId":"c","consumerGroup":"g","mqSet":"q"})", "mqSet"},
+           {remoting::kUpdateAndCreateSubscriptionGroup,
+            R"({"groupName":"g","retryMaxTimes":"abc"})", "retryMaxTimes"},
+           {remoting::kUpdateAndCreateSubscriptionGroup,
+            R"({"groupName":"g","retryMaxTimes":3000000000})", "retryMaxTimes"},
+           {remoting::kUpdateAndCreateSubscriptionGroup,
+            R"({"groupName":"g","consumeEnable":"no"})", "consumeEnable"},
+           {remoting::kUpdateAndCreateSubscriptionGroup, R"({"groupName":"g","brokerId":[]})",
+            "brokerId"},
+           {remoting::kUpdateAndCreateSubscriptionGroupList, "{}", "groupConfigList"},
+           {remoting::kUpdateAndCreateSubscriptionGroupList,
+            R"({"groupConfigList":[{"groupName":"g","retryQueueNums":{}}]})", "retryQueueNums"},
+           {remoting::kUpdateAndCreateTopicList, "{}", "topicConfigList"},
+           {remoting::kUpdateAndCreateTopicList, R"({"topicConfigList":[5]})", "topicConfigList"},
+           {remoting::kUpdateAndCreateTopicList,
+            R"({"topicConfigList":[{"topicName":"New","readQueueNums":"many"}]})",
+            "readQueueNums"}}) {
+    SCOPED_TRACE(c.body);
+    const Command answer = broker.AskOn(connection, c.code, {}, c.body);
+    EXPECT_EQ(answer.code, 1);
+    EXPECT_THAT(answer.remark, HasSubstr(std::string(c.member) + " is not "));
+  }
+  EXPECT_FALSE(broker.state().FindGroup(GroupName("g")));
+  EXPECT_FALSE(broker.state().FindTopic(Topic("New")));
+  // A number may be a string, and null is nothing at all, as in the original's reader.
+  EXPECT_EQ(broker
+                .AskOn(connection, remoting::kUpdateAndCreateSubscriptionGroup, {},
+                       R"({"groupName":"g","retryMaxTimes":"3","consumeEnable":null})")
+                .code,
+            0);
+  EXPECT_EQ(broker.state().FindGroup(GroupName("g"))->retry_max_times, 3);
+  EXPECT_FALSE(connection->closed());
+}
+
 TEST(Codes, AFieldThatIsNoNumberIsNamed) {
   OneBroker broker;
   const Command answer =

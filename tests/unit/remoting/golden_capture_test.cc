@@ -219,6 +219,24 @@ TEST(GoldenCaptures, DelaysBroadcastsAndEveryKindOfAnswerAreThere) {
   EXPECT_TRUE(pulls.contains(kPullNotFound)) << testing::PrintToString(pulls);
 }
 
+// Clients differ in what they put into these most. The C++ client batches with SEND_MESSAGE.
+TEST(GoldenCaptures, BatchesAndSendBacksAreThereOfEveryClientThatHasThem) {
+  const std::map<std::int32_t, std::vector<std::string>> clients = {
+      {kSendBatchMessage, {"java-json", "java-4.9.8", "java-5.5.0", "go"}},
+      {kConsumerSendMsgBack, {"java-json", "java-4.9.8", "java-5.5.0", "go", "node", "python"}},
+      {kLockBatchMq, {"java-json", "java-4.9.8", "java-5.5.0", "go", "python", "spring"}}};
+  for (const auto& [code, having] : clients) {
+    for (const std::string& client : having) {
+      std::set<std::string> directions;
+      for (const Frame& frame : FramesOf(client)) {
+        if (frame.code == code) directions.insert(frame.direction);
+      }
+      EXPECT_EQ(directions, (std::set<std::string>{"answer", "request"}))
+          << client << " " << RequestCodeName(code);
+    }
+  }
+}
+
 TEST(GoldenCaptures, EveryHeaderIsUnderstoodAndWrittenAgain) {
   std::set<std::pair<std::string, std::int32_t>> seen;
   ForEachFrame([&](const Frame& frame, const Command& command) {
