@@ -62,6 +62,18 @@ Result<std::map<std::string, std::string>> Leaders(const std::string& topic, Ses
   return leaders;
 }
 
+// The same for a group's dead letters; none for a group that has no dead letter yet.
+Result<std::map<std::string, std::string>> LeadersOfDeadLetters(const std::string& group,
+                                                                Session* session) {
+  auto leaders = Leaders(DlqTopic(group), session);
+  if (leaders.status().code() != StatusCode::kNotFound) return leaders;
+  const auto consumed = Leaders(RetryTopic(group), session);  // made by its first consumer
+  if (consumed.ok()) return std::map<std::string, std::string>{};
+  if (consumed.status().code() != StatusCode::kNotFound) return consumed.status();
+  return Status::NotFound("consumer group '" + group +
+                          "' has no dead letters and never had a consumer: is its name right?");
+}
+
 // Asks a broker, again while it says "not now" or does not answer: every request may be repeated.
 Result<client::Admin::Answer> AskPatiently(const std::string& broker_name, int code,
                                            const std::map<std::string, std::string>& fields,
@@ -91,7 +103,7 @@ struct OpenRange {
 
 Result<std::map<MessageQueue, OpenRange>> OpenRanges(const std::string& group, Session* session) {
   const std::string topic = DlqTopic(group);
-  const auto leaders = Leaders(topic, session);
+  const auto leaders = LeadersOfDeadLetters(group, session);
   if (!leaders.ok()) return leaders.status();
   std::map<MessageQueue, OpenRange> ranges;
   for (const auto& [broker_name, address] : *leaders) {

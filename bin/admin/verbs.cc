@@ -2,9 +2,11 @@
 
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <iterator>
+#include <limits>
 
 #include "bin/admin/peers.h"
 #include "remoting/json.h"
@@ -19,6 +21,12 @@ const std::string& Given::Text(std::string_view name) const {
 
 std::int64_t Given::Number(std::string_view name) const {
   return std::strtoll(Text(name).c_str(), nullptr, 10);  // parse.cc lets nothing else through
+}
+
+int Given::Int(std::string_view name) const {
+  constexpr std::int64_t kMin = std::numeric_limits<int>::min();
+  constexpr std::int64_t kMax = std::numeric_limits<int>::max();
+  return static_cast<int>(std::clamp(Number(name), kMin, kMax));
 }
 
 std::vector<Option> WithPlace(std::vector<Option> options) {

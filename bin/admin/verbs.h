@@ -46,7 +46,7 @@ class Given {
 
   const std::string& Text(std::string_view name) const;
   std::int64_t Number(std::string_view name) const;
-  int Int(std::string_view name) const { return static_cast<int>(Number(name)); }
+  int Int(std::string_view name) const;  // the nearest that an int can hold
   bool Is(std::string_view name) const { return Text(name) == "true"; }
   bool Has(std::string_view name) const { return !Text(name).empty(); }
   bool json() const { return Text("output") == "json"; }

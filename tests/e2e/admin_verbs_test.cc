@@ -196,6 +196,8 @@ TEST_F(AdminVerbs, ExitCodesTellTheTruth) {
            {1, {"queryMsgById", "-i", "7F00000100002A9F0000000000000001"}, "7F0000"},
            {1, {"updateTopic", "-c", "DefaultCluster", "-t", "bad.name"}, "bad.name"},
            {1, {"updateTopic", "-c", "NoCluster", "-t", "T"}, "NoCluster"},
+           // Not 8 queues, which is what is left of it in 32 bits.
+           {1, {"updateTopic", "-c", "DefaultCluster", "-t", "T", "-r", "4294967304"}, "65536"},
            {1, {"updateSubGroup", "-c", "NoCluster", "-g", "g"}, "NoCluster"},
            {1, {"updateTopicPerm", "-t", "Nowhere", "-p", "6"}, "Nowhere"},
            {1, {"updateBrokerConfig", "-c", "DefaultCluster", "-k", "noKey", "-v", "1"}, "noKey"},

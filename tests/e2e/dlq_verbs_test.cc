@@ -120,6 +120,20 @@ TEST_F(DlqVerbs, ChooseByTopicKeyTimeAndNumberAndReplayToAnotherTopic) {
   EXPECT_EQ(Open(), Keys());
 }
 
+TEST_F(DlqVerbs, AGroupWithoutDeadLettersHasAnEmptyListAndAnUnknownOneIsNamed) {
+  StartCluster();
+  const std::string& name_server = cluster_->namesrv_address();
+  const AdminRun unknown = RunAdmin(name_server, {"dlq", "list", "-g", "g_quiet"});
+  EXPECT_EQ(unknown.exit_code, 1) << unknown.out;
+  EXPECT_NE(unknown.out.find("'g_quiet'"), std::string::npos) << unknown.out;
+  CreateTopic("%RETRY%g_quiet", 1);
+  const AdminRun known = RunAdmin(name_server, {"dlq", "list", "-g", "g_quiet", "-o", "json"});
+  EXPECT_EQ(known.exit_code, 0) << known.out;
+  const Result<remoting::Json> json = remoting::Json::Parse(known.out);
+  ASSERT_TRUE(json.ok()) << known.out;
+  EXPECT_TRUE(json->items().empty()) << known.out;
+}
+
 TEST_F(DlqVerbs, AReplayKeepsToItsRate) {
   StartCluster();
   for (const char* topic : {"Orders", "Slow"}) CreateTopic(topic, 1);
