@@ -66,12 +66,14 @@ struct MessageToWire {
     out->set_transfer(in.transfer);
     out->set_last_index(in.last_index.value());
     out->set_last_term(in.last_term.value());
+    out->set_life(in.life);
   }
   void operator()(const VoteResponse& in) const {
     wire::VoteResponse* out = header->mutable_vote_response();
     out->set_term(in.term.value());
     out->set_pre_vote(in.pre_vote);
     out->set_granted(in.granted);
+    out->set_life(in.life);
   }
   void operator()(const AppendRequest& in) const {
     wire::AppendRequest* out = header->mutable_append_request();
@@ -180,6 +182,7 @@ VoteRequest FromWire(const wire::VoteRequest& in) {
   out.transfer = in.transfer();
   out.last_index = LogIndex(in.last_index());
   out.last_term = Term(in.last_term());
+  out.life = in.life();
   return out;
 }
 
@@ -188,6 +191,7 @@ VoteResponse FromWire(const wire::VoteResponse& in) {
   out.term = Term(in.term());
   out.pre_vote = in.pre_vote();
   out.granted = in.granted();
+  out.life = in.life();
   return out;
 }
 

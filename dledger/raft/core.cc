@@ -24,6 +24,7 @@ CoreConfig Checked(CoreConfig config) {
 
 Core::Parts::Parts(CoreConfig core_config, Recovered recovered, std::uint64_t seed)
     : config(Checked(std::move(core_config))),
+      life(seed),
       hard(std::move(recovered.hard_state)),
       log(recovered.first_index, recovered.base_term, recovered.last_index,
           std::move(recovered.term_runs), config.max_window_bytes),

@@ -71,6 +71,7 @@ struct PeerProgress {
 
 class Core {
  public:
+  // `seed`: random, another one in each life of the peer.
   Core(CoreConfig config, Recovered recovered, std::uint64_t seed);
   ~Core();
   Core(const Core&) = delete;

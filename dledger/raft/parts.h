@@ -58,7 +58,7 @@ struct Core::Parts {
   void OnPreVoteRequest(const PeerId& from, const VoteRequest& request);
   void OnVoteResponse(const PeerId& from, const VoteResponse& response);
   void OnTimeoutNow(const PeerId& from, const TimeoutNow& request);
-  void AnswerVote(const PeerId& to, bool pre_vote, Term with_term, bool granted);
+  void AnswerVote(const PeerId& to, const VoteRequest& request, Term with_term, bool granted);
 
   // ---- parts_follower.cc ----
   void OnAppendRequest(const PeerId& from, const AppendRequest& request);
@@ -111,6 +111,7 @@ struct Core::Parts {
   void OnPurged(const Purged& input);
 
   const CoreConfig config;
+  const std::uint64_t life;
   HardState hard;
   Role role = Role::kFollower;
   PeerId leader;

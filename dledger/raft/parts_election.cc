@@ -41,7 +41,8 @@ void Core::Parts::StartPreVote() {
                                    .pre_vote = true,
                                    .transfer = false,
                                    .last_index = log.last(),
-                                   .last_term = log.last_term()}});
+                                   .last_term = log.last_term(),
+                                   .life = life}});
   }
 }
 
@@ -70,12 +71,15 @@ void Core::Parts::AskForVotes() {
                                    .pre_vote = false,
                                    .transfer = campaign_by_transfer,
                                    .last_index = log.last(),
-                                   .last_term = log.last_term()}});
+                                   .last_term = log.last_term(),
+                                   .life = life}});
   }
 }
 
-void Core::Parts::AnswerVote(const PeerId& to, bool pre_vote, Term with_term, bool granted) {
-  Message answer{VoteResponse{.term = with_term, .pre_vote = pre_vote, .granted = granted}};
+void Core::Parts::AnswerVote(const PeerId& to, const VoteRequest& request, Term with_term,
+                             bool granted) {
+  Message answer{VoteResponse{
+      .term = with_term, .pre_vote = request.pre_vote, .granted = granted, .life = request.life}};
   SendWhenTermDurable(to, std::move(answer));
 }
 
@@ -84,7 +88,7 @@ void Core::Parts::OnPreVoteRequest(const PeerId& from, const VoteRequest& reques
   // The leader itself would not ask if it still led.
   const bool disturbs = LeaderIsAlive() && from != leader;
   const bool granted = request.term > hard.term && !disturbs && IsUpToDate(request);
-  AnswerVote(from, /*pre_vote=*/true, granted ? request.term : hard.term, granted);
+  AnswerVote(from, request, granted ? request.term : hard.term, granted);
 }
 
 void Core::Parts::OnVoteRequest(const PeerId& from, const VoteRequest& request) {
@@ -92,7 +96,7 @@ void Core::Parts::OnVoteRequest(const PeerId& from, const VoteRequest& request) 
   const bool disturbs = LeaderIsAlive() && from != leader && !request.transfer;
   if (request.term > hard.term && disturbs) return;
   if (request.term < hard.term) {
-    AnswerVote(from, /*pre_vote=*/false, hard.term, false);
+    AnswerVote(from, request, hard.term, false);
     return;
   }
   const bool newer = request.term > hard.term;
@@ -114,7 +118,7 @@ void Core::Parts::OnVoteRequest(const PeerId& from, const VoteRequest& request) 
     SetHardState(state);
     election.Restart();
   }
-  AnswerVote(from, /*pre_vote=*/false, hard.term, granted);
+  AnswerVote(from, request, hard.term, granted);
 }
 
 void Core::Parts::OnVoteResponse(const PeerId& from, const VoteResponse& response) {
@@ -123,6 +127,9 @@ void Core::Parts::OnVoteResponse(const PeerId& from, const VoteResponse& respons
     if (response.term > hard.term) BecomeFollower(response.term, PeerId());
     return;
   }
+  // Granted to an earlier life: it may have lost its disk since, and not know that it ever stood in
+  // this term (rule H).
+  if (response.life != life) return;
   if (response.pre_vote) {
     if (role != Role::kPreCandidate || response.term != hard.term + 1) return;
     election.CountGrant(from);

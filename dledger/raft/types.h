@@ -60,11 +60,13 @@ struct VoteRequest {  // also the pre-vote (9.6): then `term` is the one it woul
   bool transfer = false;  // the leader asked for it: voters do not refuse for having a live leader
   LogIndex last_index;
   Term last_term;
+  std::uint64_t life = 0;  // of the candidate: random, drawn at its start
 };
 struct VoteResponse {
   Term term;
   bool pre_vote = false;
   bool granted = false;
+  std::uint64_t life = 0;  // of the request: a vote counts in the life that asked for it
 };
 struct AppendRequest {  // heartbeat when `entries` is empty
   Term term;

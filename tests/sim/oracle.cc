@@ -46,6 +46,11 @@ void Oracle::OnWipe(int node, const SimLog& before) {
   Watched& w = watched_[static_cast<std::size_t>(node)];
   if (before.last() > w.lost.last()) w.lost = before;
   w.durable = HardState{};
+  // It may vote again where it stood itself: that candidacy died with the disk, and no vote for it
+  // is counted any more. Every other vote it must not contradict.
+  std::erase_if(votes_, [this, node](const auto& vote) {
+    return vote.first.first == node && vote.second == IdOf(node);
+  });
 }
 
 const EntryRef* Oracle::Committed(LogIndex index) const {

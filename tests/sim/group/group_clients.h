@@ -52,10 +52,8 @@ class GroupClient {
  protected:
   void Ask(remoting::Command request, GroupNet::Done done);
   void Later(Micros gap, std::function<void()> task);
-  void AnotherPeer() {
-    target_ =
-        static_cast<int>(world_.dice.Below(static_cast<std::uint64_t>(world_.options.machines())));
-  }
+  // The next one: whoever may ask only so often meets a member soon, however many have left.
+  void AnotherPeer() { target_ = (target_ + 1) % world_.options.machines(); }
   TopicQueue AnyQueue();
 
   const ClientWorld world_;

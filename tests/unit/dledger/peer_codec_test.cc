@@ -84,6 +84,7 @@ TEST(PeerCodec, VotesKeepTheirFields) {
   request.transfer = true;
   request.last_index = LogIndex(8);
   request.last_term = Term(7);
+  request.life = ~0ull;
   PeerFrame sent;
   sent.body = Message{request};
   Result<PeerFrame> frame = DecodeFrame(Whole(sent));
@@ -94,10 +95,12 @@ TEST(PeerCodec, VotesKeepTheirFields) {
   EXPECT_TRUE(is.transfer);
   EXPECT_EQ(is.last_index, request.last_index);
   EXPECT_EQ(is.last_term, request.last_term);
+  EXPECT_EQ(is.life, request.life);
 
   VoteResponse response;
   response.term = Term(9);
   response.granted = true;
+  response.life = 5;
   sent.body = Message{response};
   frame = DecodeFrame(Whole(sent));
   ASSERT_TRUE(frame.ok()) << frame.status();
@@ -105,6 +108,7 @@ TEST(PeerCodec, VotesKeepTheirFields) {
   EXPECT_EQ(answer.term, response.term);
   EXPECT_FALSE(answer.pre_vote);
   EXPECT_TRUE(answer.granted);
+  EXPECT_EQ(answer.life, response.life);
 }
 
 TEST(PeerCodec, AHelloKeepsItsFields) {

@@ -77,10 +77,12 @@ inline Recovered RecoveredWith(std::uint64_t term, const std::vector<std::uint64
   return recovered;
 }
 
+inline constexpr std::uint64_t kLife = 7;  // of the core under test
+
 class CoreUnderTest {
  public:
   explicit CoreUnderTest(CoreConfig config = ThreeVoters(), Recovered recovered = {})
-      : core(std::move(config), std::move(recovered), /*seed=*/7) {
+      : core(std::move(config), std::move(recovered), /*seed=*/kLife) {
     core.set_membership_decoder(&DecodeText);
   }
 
@@ -129,10 +131,12 @@ class CoreUnderTest {
   // Through pre-vote and vote, with n1's help; its heartbeats are cleared away.
   void BecomeLeader() {
     TickUntil(Role::kPreCandidate);
-    Receive(kN1, VoteResponse{.term = core.term() + 1, .pre_vote = true, .granted = true});
+    Receive(kN1, VoteResponse{
+                     .term = core.term() + 1, .pre_vote = true, .granted = true, .life = kLife});
     ASSERT_EQ(core.role(), Role::kCandidate);
     Sync();
-    Receive(kN1, VoteResponse{.term = core.term(), .pre_vote = false, .granted = true});
+    Receive(kN1,
+            VoteResponse{.term = core.term(), .pre_vote = false, .granted = true, .life = kLife});
     ASSERT_EQ(core.role(), Role::kLeader);
     Clear();
   }

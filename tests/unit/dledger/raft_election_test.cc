@@ -28,7 +28,7 @@ TEST(RaftElection, CampaignsOnlyWhenItsOwnVoteIsDurable) {
   CoreUnderTest t;
   t.TickUntil(Role::kPreCandidate);
   t.Clear();
-  t.Receive(kN2, VoteResponse{.term = Term{1}, .pre_vote = true, .granted = true});
+  t.Receive(kN2, VoteResponse{.term = Term{1}, .pre_vote = true, .granted = true, .life = kLife});
   ASSERT_EQ(t.core.role(), Role::kCandidate);
   EXPECT_TRUE(t.Sent<VoteRequest>().empty());
   ASSERT_EQ(t.out.storage.size(), 1u);
@@ -40,10 +40,10 @@ TEST(RaftElection, CampaignsOnlyWhenItsOwnVoteIsDurable) {
 TEST(RaftElection, WantsANoopWhenElected) {
   CoreUnderTest t;
   t.TickUntil(Role::kPreCandidate);
-  t.Receive(kN1, VoteResponse{.term = Term{1}, .pre_vote = true, .granted = true});
+  t.Receive(kN1, VoteResponse{.term = Term{1}, .pre_vote = true, .granted = true, .life = kLife});
   t.Sync();
   EXPECT_FALSE(t.out.want_noop);
-  t.Receive(kN1, VoteResponse{.term = Term{1}, .pre_vote = false, .granted = true});
+  t.Receive(kN1, VoteResponse{.term = Term{1}, .pre_vote = false, .granted = true, .life = kLife});
   EXPECT_TRUE(t.out.want_noop);
   EXPECT_EQ(t.core.role(), Role::kLeader);
   EXPECT_FALSE(t.core.leader_ready());
@@ -53,7 +53,7 @@ TEST(RaftElection, OneVoteTwiceIsNoMajority) {
   CoreUnderTest t(ConfigOf({kN0, kN1, kN2, PeerId("n3"), PeerId("n4")}));
   t.TickUntil(Role::kPreCandidate);
   for (int i = 0; i < 3; ++i) {
-    t.Receive(kN1, VoteResponse{.term = Term{1}, .pre_vote = true, .granted = true});
+    t.Receive(kN1, VoteResponse{.term = Term{1}, .pre_vote = true, .granted = true, .life = kLife});
   }
   EXPECT_EQ(t.core.role(), Role::kPreCandidate);
 }
@@ -223,6 +223,45 @@ TEST(RaftElection, APreVoteRefusedWithANewerTermIsFollowed) {
   t.Receive(kN1, VoteResponse{.term = Term{9}, .pre_vote = true, .granted = false});
   EXPECT_EQ(t.core.role(), Role::kFollower);
   EXPECT_EQ(t.core.term(), Term{9});
+}
+
+// It may have lost its disk since then, and the log that the vote was for.
+TEST(RaftElection, AVoteThatAnEarlierLifeAskedForDoesNotCount) {
+  CoreUnderTest t;
+  t.TickUntil(Role::kPreCandidate);
+  VoteResponse answer{.term = Term{1}, .pre_vote = true, .granted = true, .life = kLife + 1};
+  t.Receive(kN1, answer);
+  EXPECT_EQ(t.core.role(), Role::kPreCandidate);
+  answer.life = kLife;
+  t.Receive(kN1, answer);
+  t.Sync();
+  ASSERT_EQ(t.core.role(), Role::kCandidate);
+  for (const auto& [to, asked] : t.Sent<VoteRequest>()) EXPECT_EQ(asked.life, kLife);
+  answer = {.term = Term{1}, .pre_vote = false, .granted = true, .life = kLife + 1};
+  t.Receive(kN1, answer);
+  EXPECT_EQ(t.core.role(), Role::kCandidate);
+  answer.life = kLife;
+  t.Receive(kN1, answer);
+  EXPECT_EQ(t.core.role(), Role::kLeader);
+}
+
+TEST(RaftElection, EachAnswerNamesTheLifeThatAsked) {
+  CoreUnderTest t(ThreeVoters(), RecoveredWith(4, {2, 3}));
+  VoteRequest ask = AskVote(5, 2, 3);
+  for (const bool pre_vote : {true, false}) {
+    for (const std::uint64_t term : {0, 5}) {  // refused, granted
+      ask.pre_vote = pre_vote;
+      ask.term = Term{term};
+      ask.life = 90 + term;
+      t.Clear();
+      t.Receive(kN1, ask);
+      t.Sync();
+      const auto answers = t.SentTo<VoteResponse>(kN1);
+      ASSERT_EQ(answers.size(), 1u);
+      EXPECT_EQ(answers[0].granted, term == 5);
+      EXPECT_EQ(answers[0].life, ask.life);
+    }
+  }
 }
 
 TEST(RaftElection, ALearnerNeverCampaigns) {

@@ -27,7 +27,8 @@ TEST(RaftInput, MessagesOfNobodyAndOfOneselfAreIgnored) {
 TEST(RaftInput, AnswersOfStrangersAreIgnored) {
   CoreUnderTest t;
   t.TickUntil(Role::kPreCandidate);
-  t.Receive(PeerId("n9"), VoteResponse{.term = Term{1}, .pre_vote = true, .granted = true});
+  t.Receive(PeerId("n9"),
+            VoteResponse{.term = Term{1}, .pre_vote = true, .granted = true, .life = kLife});
   t.Receive(PeerId("n9"), VoteResponse{.term = Term{8}, .pre_vote = false, .granted = false});
   AppendResponse append;
   append.term = Term{8};
@@ -181,7 +182,8 @@ class RandomPeer {
   VoteResponse Vote(Term near) {
     return VoteResponse{.term = Below(40) == 0 ? Term{Number(1)} : near + Below(2),
                         .pre_vote = Below(2) == 0,
-                        .granted = Below(4) != 0};
+                        .granted = Below(4) != 0,
+                        .life = Below(8) == 0 ? 0 : kLife};
   }
 
  private:

@@ -249,9 +249,11 @@ TEST_F(RaftChange, AVoterWhoseRemovalIsNotCommittedMayStillCampaign) {
   removed.Receive(kN1, request);
   removed.Sync();
   removed.TickUntil(Role::kPreCandidate);
-  removed.Receive(kN1, VoteResponse{.term = Term{2}, .pre_vote = true, .granted = true});
+  removed.Receive(kN1,
+                  VoteResponse{.term = Term{2}, .pre_vote = true, .granted = true, .life = kLife});
   EXPECT_EQ(removed.core.role(), Role::kPreCandidate) << "its own vote counts for nothing";
-  removed.Receive(kN2, VoteResponse{.term = Term{2}, .pre_vote = true, .granted = true});
+  removed.Receive(kN2,
+                  VoteResponse{.term = Term{2}, .pre_vote = true, .granted = true, .life = kLife});
   EXPECT_EQ(removed.core.role(), Role::kCandidate);
 }
 
@@ -283,7 +285,9 @@ TEST_F(RaftChange, APeerThatIsLeavingMustConfirmBeforeAForgetfulOneCountsAgain) 
   four.TickUntil(Role::kPreCandidate);
   for (const bool pre_vote : {true, false}) {
     for (const PeerId& peer : {kN1, kN2}) {
-      four.Receive(peer, VoteResponse{.term = Term{1}, .pre_vote = pre_vote, .granted = true});
+      four.Receive(
+          peer,
+          VoteResponse{.term = Term{1}, .pre_vote = pre_vote, .granted = true, .life = kLife});
     }
     four.Sync();
   }

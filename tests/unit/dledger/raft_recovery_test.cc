@@ -180,7 +180,9 @@ TEST_F(RaftRecoveryOfAPeer, InAGroupOfFiveEveryOtherPeerMustConfirm) {
   five.TickUntil(Role::kPreCandidate);
   for (const bool pre_vote : {true, false}) {
     for (const PeerId& peer : {kN1, kN2}) {
-      five.Receive(peer, VoteResponse{.term = Term{1}, .pre_vote = pre_vote, .granted = true});
+      five.Receive(
+          peer,
+          VoteResponse{.term = Term{1}, .pre_vote = pre_vote, .granted = true, .life = kLife});
     }
     five.Sync();
   }

@@ -282,12 +282,12 @@ TEST(RaftInstall, ALeaderKeepsItsLog) {
 TEST(RaftInstall, ACandidateGivesUp) {
   CoreUnderTest t;
   t.TickUntil(Role::kPreCandidate);
-  t.Receive(kN1, VoteResponse{.term = Term{1}, .pre_vote = true, .granted = true});
+  t.Receive(kN1, VoteResponse{.term = Term{1}, .pre_vote = true, .granted = true, .life = kLife});
   t.Sync();
   ASSERT_EQ(t.core.role(), Role::kCandidate);
   t.Step(SnapshotAt(9, 1, 9));
   EXPECT_EQ(t.core.role(), Role::kFollower);
-  t.Receive(kN1, VoteResponse{.term = Term{1}, .pre_vote = false, .granted = true});
+  t.Receive(kN1, VoteResponse{.term = Term{1}, .pre_vote = false, .granted = true, .life = kLife});
   EXPECT_EQ(t.core.role(), Role::kFollower);
 }
 
