@@ -45,6 +45,7 @@ void Broker::Parts::OnLeaderChange(const dledger::LeaderInfo& change) {
   LOG(INFO) << (change.leader.empty() ? "nobody" : change.leader.value()) << " leads in term "
             << change.term << (change.ready ? "; this peer serves as the leader" : "");
   leads = change.ready;
+  strict_watch->Forget();
   // The lock table stands before the first request of the term, and goes after the last one.
   if (change.ready) {
     locks->OnLeaderTerm(change.term);
@@ -52,7 +53,6 @@ void Broker::Parts::OnLeaderChange(const dledger::LeaderInfo& change) {
     delays->OnLeaderTerm(change.term);
     timers->Schedule(std::chrono::milliseconds(0), [this] { ProposeSystemState(); });
   } else {
-    strict_watch->Forget();
     gate->OnLeaderChange(change);
     locks->OnLeaderTerm(Term{});
     delays->OnLeaderTerm(Term{});
@@ -125,7 +125,10 @@ void Broker::Parts::Housekeep() {
     locks->ReleaseExpired(now + kReleaseBudget);
     dedup_watch.Look(store->state().DedupUses());
   }
-  if (leads && housekeepings % kLookForSplitsEvery == 0) strict_watch->Look();
+  if (leads && housekeepings % kLookForSplitsEvery == 0) {
+    strict_watch->Look();
+    if (!leads) strict_watch->Forget();  // it lost leadership just now, before that look began
+  }
   if (leads && system_state_is_due.exchange(false)) ProposeSystemState();
   // Refused: in a second again.
   if (dynamic_config->has_unwritten()) {

@@ -173,30 +173,57 @@ Status CheckStrictOrder(const std::optional<TopicConfig>& known, const TopicConf
 
 void TopicProcessor::Enqueue(const RequestPtr& request, const Reply& reply,
                              std::function<void()> update) {
-  std::function<void()> now;
+  std::function<void()> in_time = [this, request, reply, update = std::move(update)] {
+    if (context_.clock.MonoNow() < request->arrived + kBudget) {
+      update();
+    } else {
+      Ending(reply)(
+          ResponseOf(request->command,
+                     Status::Unavailable("other changes of topics took too long; try again")));
+    }
+  };
   {
     const std::lock_guard hold(mutex_);
-    if (updates_.size() < kUpdatesMax) {
-      updates_.push_back(std::move(update));
-      if (updates_.size() > 1) return;
-      now = updates_.front();
+    if (updates_.size() >= kUpdatesMax) {
+      reply(ResponseOf(request->command, Status::Busy("too many changes of topics are waiting")));
+      return;
     }
+    updates_.push_back(std::move(in_time));
+    if (updates_.size() > 1) return;
+    is_running_ = true;
   }
-  if (now) {
-    now();
-  } else {
-    reply(ResponseOf(request->command, Status::Busy("too many changes of topics are waiting")));
+  RunUpdates();
+}
+
+// One after another, in this thread while each ends within its call.
+void TopicProcessor::RunUpdates() {
+  while (true) {
+    std::function<void()> first;
+    {
+      const std::lock_guard hold(mutex_);
+      first = updates_.front();
+    }
+    first();
+    const std::lock_guard hold(mutex_);
+    is_running_ = has_ended_ && updates_.size() > 1;
+    if (!std::exchange(has_ended_, false)) return;  // it goes on elsewhere
+    updates_.pop_front();
+    if (!is_running_) return;
   }
 }
 
 void TopicProcessor::EndUpdate() {
-  std::function<void()> next;
   {
     const std::lock_guard hold(mutex_);
+    if (is_running_) {
+      has_ended_ = true;
+      return;
+    }
     updates_.pop_front();
-    if (!updates_.empty()) next = updates_.front();
+    if (updates_.empty()) return;
+    is_running_ = true;
   }
-  if (next) next();
+  RunUpdates();
 }
 
 Reply TopicProcessor::Ending(const Reply& reply) {

@@ -40,7 +40,8 @@ class TopicProcessor {
 
   // Runs it when those in front of it have ended; it calls EndUpdate once its outcome is known.
   void Enqueue(const RequestPtr& request, const Reply& reply, std::function<void()> update);
-  void EndUpdate();
+  void RunUpdates();
+  void EndUpdate();                  // of the first one; on any thread
   Reply Ending(const Reply& reply);  // EndUpdate, then the answer
   struct Wanted {
     TopicConfig topic;
@@ -70,7 +71,9 @@ class TopicProcessor {
 
   BrokerContext& context_;
   std::mutex mutex_;                           // a leaf
-  std::deque<std::function<void()>> updates_;  // the first one is running
+  std::deque<std::function<void()>> updates_;  // the first one has begun
+  bool is_running_ = false;                    // a thread is in RunUpdates
+  bool has_ended_ = false;                     // the first one, while that thread is in its call
 };
 
 // Attribute changes "+k=v,-k2" (or keys with a sign in a map) applied to `current`.

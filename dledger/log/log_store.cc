@@ -18,6 +18,7 @@
 #include "dledger/log/slot_files.h"
 #include "dledger/log/store_guard.h"
 #include "dledger/log/store_recovery.h"
+#include "dledger/membership_codec.h"
 
 namespace triad::dledger {
 namespace {
@@ -74,6 +75,7 @@ class FileLogStore final : public LogStore {
  private:
   Status Broken(Status status);  // remembers the first failure: nothing is written after it
   Status AppendRun(std::span<const EntryRef> run);
+  Status NoteGroup(const Entry& entry);
   Status Roll(PhysicalOffset base);
   Status CutBehind(const LogTail& tail, PhysicalOffset last_position);
   Result<PhysicalOffset> RemainsEnd() const;
@@ -203,6 +205,7 @@ Status FileLogStore::AppendRun(std::span<const EntryRef> run) {
     parts_.push_back(entry->bytes);
   }
   const Entry& first = *run.front();
+  TRIAD_RETURN_IF_ERROR(NoteGroup(first));
   if (first.segment_base != current_->base()) {
     TRIAD_RETURN_IF_ERROR(Sync());  // a window never spans two segments
     const Status rolled = Roll(first.segment_base);
@@ -219,6 +222,17 @@ Status FileLogStore::AppendRun(std::span<const EntryRef> run) {
   end_position_.store(tail.position.value(), std::memory_order_release);
   preparer_.Advance(tail.position);
   return {};
+}
+
+// An entry that names the group takes the place of one that named another, and was never committed.
+Status FileLogStore::NoteGroup(const Entry& entry) {
+  Membership membership;
+  if (entry.index != LogIndex(1) || vote_.group_id == 0) return {};
+  if (!DecodeMembershipEntry(entry, &membership)) return {};
+  if (membership.group_id == 0 || membership.group_id == vote_.group_id) return {};
+  VoteRecord record = vote_;
+  record.group_id = membership.group_id;
+  return SaveVote(std::move(record));
 }
 
 Status FileLogStore::Roll(PhysicalOffset base) {
@@ -296,13 +310,7 @@ Status FileLogStore::CutBehind(const LogTail& tail, PhysicalOffset last_position
   synced_ = std::min(synced_, tail.position);
   const RecordedCut cut{.from = tail.position, .to = *to};
   Status done;
-  if (tail.next_index == LogIndex(1) && vote_.group_id != 0) {
-    // The entry that names the group goes: the one that takes its place may name another.
-    VoteRecord record = vote_;
-    record.group_id = 0;
-    done = SaveVote(std::move(record));
-  }
-  if (done.ok() && !TRIAD_MUTANT(31)) done = files_.synced->RecordCut(synced_, cut);
+  if (!TRIAD_MUTANT(31)) done = files_.synced->RecordCut(synced_, cut);
   if (done.ok()) done = ZeroRange(fs_, options_.dir, cut.from, cut.to, &files_.segments);
   if (done.ok()) done = files_.synced->ClearCut(synced_);
   if (!done.ok()) return Broken(done);

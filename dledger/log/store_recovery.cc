@@ -200,10 +200,12 @@ Status StoreRecovery::Judge() {
   return CutTornTail(remains);
 }
 
-// Files that somebody put there, the first segment among them: a whole log, and not this store's.
+// Files that somebody put there, the first segment among them: a whole log, and not this store's. A
+// log that begins later has its chain to tell.
 bool StoreRecovery::IsForeign() const {
   const std::optional<VoteRecord>& record = store_.files.vote->record();
   const std::uint64_t found = GroupIdOf(store_.outline);
+  if (store_.outline.base.dropped()) return false;
   return record && record->group_id != 0 && found != 0 && found != record->group_id;
 }
 
@@ -300,7 +302,10 @@ Status StoreRecovery::SaveVote() {
   record.recovering = recovering_;
   record.written_unsynced = !options_.sync;
   record.boot_id = boot_id;
-  if (record.group_id == 0) record.group_id = GroupIdOf(outline);
+  // Of a group that was never more than this peer's first entry, a received state knows better.
+  const std::uint64_t group_id = GroupIdOf(outline);
+  const bool better = record.group_id == 0 || outline.base.dropped();
+  if (better && group_id != 0) record.group_id = group_id;
   store_.vote = record;
   return store_.files.vote->Save(record);
 }

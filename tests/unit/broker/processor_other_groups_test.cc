@@ -11,6 +11,7 @@
 #include <optional>
 #include <thread>
 
+#include "broker/processor/response.h"
 #include "broker/processor/send_processor.h"
 #include "broker/service/other_groups.h"
 #include "broker/service/strict_topics.h"
@@ -313,6 +314,32 @@ TEST_F(OtherGroupsTest, ADeleteWaitsForTheUpdateInFrontOfIt) {
   EXPECT_EQ(update->Next().code, 0);
   EXPECT_EQ(deletion->Next().code, 0);
   EXPECT_FALSE(Exists());
+}
+
+TEST_F(OtherGroupsTest, WhoWaitedTooLongBehindOthersIsToldSoAndHoldsUpNobody) {
+  neighbour_.HoldRoutes();  // each question costs its whole budget
+  constexpr int kMany = 10;
+  static_assert(kMany * OtherGroups::kAskBudget > kBudget + OtherGroups::kAskBudget);
+  std::vector<std::shared_ptr<RecordingConnection>> updates;
+  for (int i = 0; i < kMany; ++i) {
+    updates.push_back(broker_.Connect());
+    broker_.Start(updates.back(), remoting::kUpdateAndCreateTopic,
+                  {{"topic", "T" + std::to_string(i)},
+                   {"defaultTopic", "TBW102"},
+                   {"readQueueNums", "1"},
+                   {"writeQueueNums", "1"},
+                   {"perm", "6"},
+                   {"topicFilterType", "SINGLE_TAG"},
+                   {"order", "false"}});
+  }
+  EXPECT_EQ(updates.front()->Next().code, 0);
+  Command last;
+  for (int i = 1; i < kMany; ++i) last = updates[static_cast<std::size_t>(i)]->Next();
+  EXPECT_EQ(last.code, 14);
+  EXPECT_THAT(last.remark, HasSubstr("took too long"));
+  EXPECT_LT(neighbour_.routes_asked, kMany);
+  neighbour_.Release();
+  EXPECT_EQ(SetT("").code, 0) << "nobody waits any more";
 }
 
 TEST_F(OtherGroupsTest, ASendMakesNoTopicBesideAStrictOneOfAnotherGroup) {

@@ -118,21 +118,63 @@ TEST_P(ForeignSegment, MeansRecoveringInFrontOfItAndStaysAsItIs) {
 }
 INSTANTIATE_TEST_SUITE_P(WithACheckpoint, ForeignSegment, testing::Bool());
 
-// The first leader died before its first entry was committed; the next one named the group anew.
-TEST_F(LogDamage, AGroupIdThatWasCutGivesWayToTheNext) {
-  Open();
-  for (const std::uint64_t group_id : {77, 78}) {
-    SCOPED_TRACE(group_id);
+// The first leader died before its first entry was committed, and the others named the group anew.
+class LonelyGroupId : public LogDamage {
+ protected:
+  // The log is one entry, which a start has seen.
+  void SetUp() override {
+    Open();
+    Write({Named(77)});
+    Open();
+  }
+  EntryRef Named(std::uint64_t group_id) {
+    model_.CutFrom(LogIndex(1));
     Membership membership = Three();
     membership.group_id = group_id;
-    Write({model_.Make(EncodeMembership(membership), EntryType::kMembership)});
-    Open();
-    EXPECT_FALSE(store_->recovered().recovering);
-    ExpectHolds(1);
-    if (group_id == 78) break;
-    ASSERT_TRUE(store_->Cut(LogIndex(1)).ok());
-    model_.CutFrom(LogIndex(1));
+    return model_.Make(EncodeMembership(membership), EntryType::kMembership);
   }
+  void ExpectTrusted(std::uint64_t group_id) {
+    for (int start = 0; start < 2; ++start) {
+      Open();
+      EXPECT_FALSE(store_->recovered().recovering) << "start " << start;
+      const Recovered& found = store_->recovered();
+      const Membership membership =
+          found.memberships.empty() ? found.base_membership.value() : found.memberships[0].second;
+      EXPECT_EQ(membership.group_id, group_id);
+    }
+  }
+};
+
+TEST_F(LonelyGroupId, GivesWayWhenItsEntryIsCut) {
+  ASSERT_TRUE(store_->Cut(LogIndex(1)).ok());
+  Open();  // empty in between
+  Write({Named(78)});
+  ExpectTrusted(78);
+}
+
+TEST_F(LonelyGroupId, GivesWayWhenItsEntryRots) {
+  store_.reset();
+  fs_.Rot(SegmentPath(0), FileOffset(PhysicalOffset(0), PhysicalOffset(0)) + 80, 1);
+  Open();
+  ASSERT_TRUE(store_->recovered().recovering);
+  ExpectHolds(0);
+  Write({Named(78)});
+  ASSERT_TRUE(store_->SaveRecovering(false).ok());
+  ExpectTrusted(78);
+}
+
+TEST_F(LonelyGroupId, GivesWayToAReceivedState) {
+  StoreBase base;
+  base.tail = {.next_index = LogIndex(9),
+               .position = PhysicalOffset(1 << 20),
+               .segment_base = PhysicalOffset(1 << 20),
+               .header_crc = 5,
+               .last_term = Term(3),
+               .last_store_time_ms = 1};
+  base.membership = Three();
+  base.membership.group_id = 78;
+  ASSERT_TRUE(store_->Restart(base).ok());
+  ExpectTrusted(78);
 }
 
 TEST_F(LogDamage, AnOlderCopyOfASegmentMeansRecoveringBehindWhatItHolds) {
