@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Records what a real client and the original server say to each other: tests/data/golden/CLIENT.txt, which
+# Records what a real client and the original server say to each other: tests/remoting/golden/CLIENT.txt, which
 # tests/unit/remoting/golden_capture_test.cc reads.
 #   run.sh SOURCE_ROOT BUILD_DIR CLIENT...        of: java-json java-binary (5.3.3) java-4.9.8 java-5.5.0 spring go node python
 # The clients' own scripts run unchanged; instead of a cluster of ours they get the original's servers behind proxy.py.
@@ -36,10 +36,10 @@ exec bash "$here/with_original.sh" "$target" "$here/proxy.py" "\$TRIAD_GOLDEN" "
 SCRIPT
 chmod +x "$target/tests/with_cluster"
 
-mkdir -p "$root/tests/data/golden"
+mkdir -p "$root/tests/remoting/golden"
 for client in "$@"; do
   unset TRIAD_JAVA_CLIENT TRIAD_JAVA_HEADER TRIAD_GOLDEN_KEEP
-  export TRIAD_GOLDEN=$root/tests/data/golden/$client.txt TRIAD_INTEROP_SECONDS=300
+  export TRIAD_GOLDEN=$root/tests/remoting/golden/$client.txt TRIAD_INTEROP_SECONDS=300
   case $client in
     java-json) TRIAD_JAVA_HEADER=JSON script=java
       cases="send_sync send_oneway send_batch orderly concurrent pull tags retry_dead_letter query_by_key running_info consume_directly reset_running offset_by_time client_status request_reply" ;;  # 5.3.3 gives its requests up, their replies come all the same

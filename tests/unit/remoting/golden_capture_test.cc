@@ -1,4 +1,4 @@
-// What real clients and the original server said to each other (tests/data/golden, recorded by
+// What real clients and the original server said to each other (tests/remoting/golden, recorded by
 // tests/interop/golden/run.sh): every frame is decoded and encoded again, as a frame, as a typed
 // header and as a typed body, and nothing that matters is lost.
 
@@ -34,7 +34,7 @@ struct Frame {
 
 std::vector<Frame> FramesOf(const std::string& client) {
   std::vector<Frame> frames;
-  std::istringstream lines(ReadText("golden/" + client + ".txt"));
+  std::istringstream lines(ReadText("../remoting/golden/" + client + ".txt"));
   Frame frame;
   for (std::string hex; lines >> frame.direction >> frame.code >> hex;) {
     frame.bytes = FromHex(hex);
