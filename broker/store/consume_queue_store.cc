@@ -267,12 +267,19 @@ class FileConsumeQueueStore final : public ConsumeQueueStore {
       behind_begin_.clear();
       for (const auto& [key, queue] : queues_) behind_begin_.push_back(key);
     }
+    std::vector<TopicQueue> failed;
+    Status why;
     for (; max_queues > 0 && !behind_begin_.empty(); --max_queues) {
       const auto found = queues_.find(behind_begin_.back());
       behind_begin_.pop_back();
       if (found == queues_.end()) continue;  // its topic was deleted meanwhile
-      TRIAD_RETURN_IF_ERROR(SetBeginOf(found->first, *found->second, begin));
+      const Status done = SetBeginOf(found->first, *found->second, begin);
+      if (done.ok()) continue;
+      failed.push_back(found->first);
+      why = done;
     }
+    behind_begin_.insert(behind_begin_.begin(), failed.begin(), failed.end());  // the others first
+    if (!why.ok()) return why;
     return behind_begin_.empty();
   }
 
@@ -293,7 +300,10 @@ class FileConsumeQueueStore final : public ConsumeQueueStore {
       holed_.erase(key);
       if (found == queues_.end()) continue;
       List(*found->second);
-      TRIAD_RETURN_IF_ERROR(SetBeginOf(key, *found->second, stepping_begin_));
+      const Status done = SetBeginOf(key, *found->second, stepping_begin_);
+      if (done.ok()) continue;
+      behind_begin_.push_back(key);
+      return done;
     }
     return std::optional<Hole>();
   }

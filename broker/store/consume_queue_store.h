@@ -68,7 +68,8 @@ class ConsumeQueueStore {
   // Retention: units of messages in front of `begin` are gone; min follows. That of a queue with a
   // hole follows when it is filled.
   virtual Status SetLogBegin(PhysicalOffset begin) = 0;
-  // The same in steps of so many queues, so that nobody waits long. True: all follow now.
+  // The same in steps of so many queues, so that nobody waits long. True: all follow now. An error
+  // of one keeps none of the others from it; the next steps try that one again.
   virtual Result<bool> StepLogBegin(PhysicalOffset begin, std::size_t max_queues) = 0;
 
   // ---- holes, apply thread ----

@@ -9,6 +9,7 @@
 #include "broker/store/log_message_store.h"
 #include "broker/store/state_transfer.h"
 #include "common/broken_ground.h"
+#include "common/log_rate_limiter.h"
 
 namespace triad::broker {
 namespace {
@@ -223,8 +224,12 @@ void LogMessageStore::FollowLogBegin() {
     keys_begin_ = begin;
   }
   const Result<bool> stepped = queues_->StepLogBegin(begin, kQueuesPerStep);
-  LOG_IF(WARNING, !stepped.ok()) << "the minimum offset of a queue did not follow the log's begin: "
-                                 << stepped.status();
+  if (stepped.ok()) return;
+  static LogRateLimiter limiter(std::chrono::seconds(10));
+  if (const auto suppressed = limiter.Allow(clock_.MonoNow())) {
+    LOG(WARNING) << "the minimum offset of a queue does not follow the log's begin yet: "
+                 << stepped.status() << SuppressedNote(*suppressed);
+  }
 }
 
 void LogMessageStore::OnApplyIdle() {

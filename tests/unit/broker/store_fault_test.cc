@@ -602,5 +602,29 @@ TEST_F(KeyIndexFault, AnotherLogDoesNotBeginBesideFilesThatCannotBeRemoved) {
   EXPECT_NE(why.find(KeyFileOf(kSecondSegment)), std::string::npos) << why;
 }
 
+// Found by sim_broker: the queue kept a minimum whose messages were gone, and pulls there went
+// nowhere.
+TEST(RetentionFault, AQueueThatCannotBeReadFollowsTheLogsBeginLaterAndHoldsUpNoOther) {
+  sim::SimFileSystem fs(1);
+  auto store = ConsumeQueueStore::Open(fs, "/cq", PhysicalOffset{0});
+  ASSERT_TRUE(store.ok()) << store.status();
+  constexpr std::int64_t kUnits = 200;
+  for (int queue = 0; queue < 3; ++queue) {
+    for (std::int64_t n = 0; n < kUnits; ++n) {
+      (*store)->Append(Queue("T", queue), QueueOffset{n}, UnitAt(n));
+    }
+  }
+  ASSERT_TRUE((*store)->SyncAll().ok());
+  *store = ConsumeQueueStore::Open(fs, "/cq", PhysicalOffset{kUnits * kBytes}).value();
+  const auto min_of = [&](int queue) { return (*store)->Range(Queue("T", queue))->min; };
+  fs.FailNext(sim::SimFault::kRead, "/T/1/");
+  EXPECT_FALSE((*store)->StepLogBegin(PhysicalOffset{150 * kBytes}, 9).ok());
+  EXPECT_EQ(min_of(0), QueueOffset{150});
+  EXPECT_EQ(min_of(1), QueueOffset{0});
+  EXPECT_EQ(min_of(2), QueueOffset{150});
+  EXPECT_TRUE((*store)->StepLogBegin(PhysicalOffset{150 * kBytes}, 9).value());
+  EXPECT_EQ(min_of(1), QueueOffset{150});
+}
+
 }  // namespace
 }  // namespace triad::broker
