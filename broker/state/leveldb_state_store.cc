@@ -5,8 +5,11 @@
 #include <leveldb/env.h>
 #include <leveldb/write_batch.h>
 
+#include <algorithm>
+#include <cstring>
 #include <utility>
 
+#include "broker/state/leveldb_log_check.h"
 #include "common/mutant.h"
 
 namespace triad::broker {
@@ -46,6 +49,33 @@ class NotedReads final : public leveldb::SequentialFile {
   leveldb::Status& failed_;
 };
 
+// The whole records of a log, in memory. It is small: a write buffer and a batch, or what a life's
+// compactions left in the manifest.
+class WholeRecords final : public leveldb::SequentialFile {
+ public:
+  explicit WholeRecords(std::string bytes) : bytes_(std::move(bytes)) {}
+  leveldb::Status Read(std::size_t n, leveldb::Slice* result, char* scratch) override {
+    const std::size_t size = std::min(n, bytes_.size() - at_);
+    std::memcpy(scratch, bytes_.data() + at_, size);  // the reader gathers there
+    *result = leveldb::Slice(scratch, size);
+    at_ += size;
+    return leveldb::Status::OK();
+  }
+  leveldb::Status Skip(std::uint64_t n) override {
+    at_ += static_cast<std::size_t>(std::min<std::uint64_t>(n, bytes_.size() - at_));
+    return leveldb::Status::OK();
+  }
+
+ private:
+  const std::string bytes_;
+  std::size_t at_ = 0;
+};
+
+// Its manifest, or one of those with batches.
+bool IsLog(const std::string& name) {
+  return name.ends_with(".log") || name.find("/MANIFEST-") != std::string::npos;
+}
+
 // Where LevelDB leaves its files more to chance than this store may.
 //
 // It syncs its directory before it syncs its manifest, and at no other time: not before it
@@ -55,19 +85,19 @@ class NotedReads final : public leveldb::SequentialFile {
 //
 // It takes a log that cannot be read for one that ends there, begins a new one and removes the old.
 // Here nothing is written any more once a file could not be read from its front to its end, which
-// LevelDB does at its start only.
+// LevelDB does at its start only. What of a log is torn and what is damaged is decided here, too
+// (leveldb_log_check.h): LevelDB gets to see whole records only.
 class CarefulEnv final : public leveldb::EnvWrapper {
  public:
   CarefulEnv(FileSystem* fs, leveldb::Env* env) : EnvWrapper(env), fs_(*fs) {}
 
   leveldb::Status NewSequentialFile(const std::string& name,
                                     leveldb::SequentialFile** file) override {
-    const leveldb::Status status = target()->NewSequentialFile(name, file);
-    if (status.ok()) {
-      *file = new NotedReads(*file, &failed_read_);
-    } else if (failed_read_.ok()) {
-      failed_read_ = status;
-    }
+    *file = nullptr;
+    const leveldb::Status status =
+        IsLog(name) ? ReadLog(name, file) : target()->NewSequentialFile(name, file);
+    if (failed_read_.ok()) failed_read_ = status;
+    if (status.ok() && !IsLog(name)) *file = new NotedReads(*file, &failed_read_);
     return status;
   }
   leveldb::Status NewWritableFile(const std::string& name, leveldb::WritableFile** file) override {
@@ -85,6 +115,16 @@ class CarefulEnv final : public leveldb::EnvWrapper {
   }
 
  private:
+  leveldb::Status ReadLog(const std::string& name, leveldb::SequentialFile** file) {
+    std::string bytes;
+    const leveldb::Status read = leveldb::ReadFileToString(target(), name, &bytes);
+    if (!read.ok()) return read;
+    const Result<std::size_t> end = WholeRecordsEnd(bytes);
+    if (!end.ok()) return leveldb::Status::Corruption(name, std::string(end.status().message()));
+    bytes.resize(*end);
+    *file = new WholeRecords(std::move(bytes));
+    return leveldb::Status::OK();
+  }
   leveldb::Status SyncDirOf(const std::string& name) {
     if (TRIAD_MUTANT(34)) return leveldb::Status::OK();
     const Status synced = fs_.SyncDir(name.substr(0, name.rfind('/')));
@@ -154,19 +194,27 @@ class LevelDbStateStore final : public StateStore {
 
   Result<std::unique_ptr<StateRecords>> NewImage() override { return Records(); }
 
-  // Refuses before LevelDB meets a full disk: it would leave half a record in its log.
+  // Refuses before LevelDB meets a full disk: it would leave half a record in its log. When it did
+  // so all the same nothing is written behind that half: to a start it would be damage.
   Status Write(const StateBatch& batch) override {
     const Result<Space> space = fs_.GetSpace(dir_);
     if (space.ok() && space->available_bytes < room_bytes_) {
       return Status::NoSpace(dir_ + ": " + std::to_string(space->available_bytes) +
                              " bytes free, " + std::to_string(room_bytes_) + " are needed");
     }
+    if (failed_write_) {
+      return Status::IoError(dir_ +
+                             ": a write failed before this one, and LevelDB's log may hold " +
+                             "half of it; the next start begins another log");
+    }
     leveldb::WriteBatch changes;
     for (const auto& [key, value] : batch.puts) changes.Put(key, value);
     for (const std::string& key : batch.deletes) changes.Delete(key);
     leveldb::WriteOptions options;
-    options.sync = true;
-    return FromLevelDb(db_->Write(options, &changes), dir_);
+    options.sync = true;  // each, or a record behind a damaged one would prove nothing
+    const leveldb::Status written = db_->Write(options, &changes);
+    failed_write_ = !written.ok();
+    return FromLevelDb(written, dir_);
   }
 
  private:
@@ -184,6 +232,7 @@ class LevelDbStateStore final : public StateStore {
   CarefulEnv env_;  // outlives db_, as the cache does
   const std::unique_ptr<leveldb::Cache> cache_;
   std::unique_ptr<leveldb::DB> db_;
+  bool failed_write_ = false;
 };
 
 }  // namespace

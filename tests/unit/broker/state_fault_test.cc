@@ -21,27 +21,6 @@ namespace {
 
 namespace stdfs = std::filesystem;
 
-// Entry `index` makes topic "T<index>".
-void ApplyTopic(ReplicatedState* state, std::uint64_t index) {
-  StateCommand command;
-  command.put_topics.push_back(TopicOf("T" + std::to_string(index)));
-  ApplyContext context;
-  context.index = LogIndex(index);
-  context.term = Term(1);
-  context.end_position = PhysicalOffset(static_cast<std::int64_t>(100 * index));
-  state->Apply(command, context);
-  state->FinishEntry(context);
-}
-
-Result<std::unique_ptr<ReplicatedState>> OpenState(
-    const std::function<Result<std::unique_ptr<StateStore>>()>& open) {
-  Result<std::unique_ptr<StateStore>> store = open();
-  if (!store.ok()) return store.status();
-  auto state = std::make_unique<ReplicatedState>(std::move(*store));
-  TRIAD_RETURN_IF_ERROR(state->Load());
-  return state;
-}
-
 // Of a state that ends with entry 50.
 RecordList SomeImage() {
   sim::SimFileSystem fs(1);

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -33,6 +34,27 @@ inline GroupConfig GroupOf(const std::string& name) {
   GroupConfig group;
   group.name = GroupName(name);
   return group;
+}
+
+// Entry `index` makes topic "T<index>".
+inline void ApplyTopic(ReplicatedState* state, std::uint64_t index) {
+  StateCommand command;
+  command.put_topics.push_back(TopicOf("T" + std::to_string(index)));
+  ApplyContext context;
+  context.index = LogIndex(index);
+  context.term = Term(1);
+  context.end_position = PhysicalOffset(static_cast<std::int64_t>(100 * index));
+  state->Apply(command, context);
+  state->FinishEntry(context);
+}
+
+inline Result<std::unique_ptr<ReplicatedState>> OpenState(
+    const std::function<Result<std::unique_ptr<StateStore>>()>& open) {
+  Result<std::unique_ptr<StateStore>> store = open();
+  if (!store.ok()) return store.status();
+  auto state = std::make_unique<ReplicatedState>(std::move(*store));
+  TRIAD_RETURN_IF_ERROR(state->Load());
+  return state;
 }
 
 class StateHarness {
