@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "broker/state/leveldb_log_check.h"
+#include "common/crc32c.h"
 #include "tests/sim/level_env.h"
 #include "tests/sim/sim_file_system.h"
 #include "tests/unit/broker/state_support.h"
@@ -298,6 +299,38 @@ TEST_F(LevelDbLogBytes, ARecordWithoutItsEndInFrontOfAnotherIsCorruption) {
   const Status found = WholeRecordsEnd(joined).status();
   EXPECT_EQ(found.code(), StatusCode::kCorruption);
   EXPECT_NE(found.message().find("begins at byte " + std::to_string(kBlock)), std::string::npos);
+}
+
+// A whole record of one fragment, as LevelDB's doc/log_format.md says.
+std::string FullRecord(std::size_t payload_bytes) {
+  const std::string checked = '\1' + std::string(payload_bytes, 'p');
+  const std::uint32_t crc = Crc32c(checked);
+  const std::uint32_t masked = ((crc >> 15) | (crc << 17)) + 0xa282ead8;
+  std::string record;
+  for (int shift = 0; shift < 32; shift += 8) record += static_cast<char>(masked >> shift);
+  record += static_cast<char>(payload_bytes & 0xff);
+  record += static_cast<char>(payload_bytes >> 8);
+  return record + checked;
+}
+
+TEST(LevelDbLogBlocks, WhatIsLeftOfABlockIsPassedOver) {
+  constexpr std::size_t kHeader = 7;
+  for (std::size_t left = 0; left < kHeader; ++left) {
+    SCOPED_TRACE(left);
+    std::string log = FullRecord(kBlock - left - kHeader) + std::string(left, '\0');
+    ASSERT_EQ(log.size(), kBlock);
+    log += FullRecord(20);
+    const Result<std::size_t> end = WholeRecordsEnd(log);
+    ASSERT_TRUE(end.ok()) << end.status();
+    EXPECT_EQ(*end, log.size());
+  }
+}
+
+TEST(LevelDbLogBlocks, NoFragmentSpansTwo) {
+  const std::string first = FullRecord(kBlock - 100);
+  const Result<std::size_t> end = WholeRecordsEnd(first + FullRecord(200));
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ(*end, first.size());
 }
 
 }  // namespace
