@@ -289,7 +289,10 @@ std::string TakeOver() {
   if (Within(seconds(4), renewed_in_vain)) return "the leader lost it";
   (*second)->Lead(true);
   if (!Within(seconds(20), is_there)) return "the new leader did not get it";
-  if (!Within(seconds(2), [] { return !Has("v0"); })) return "the old one did not let it go";
+  // Before the kernel removes what is not renewed any more.
+  if (!Within(LeaderAddressPort::kKernelKeeps - seconds(1), [] { return !Has("v0"); })) {
+    return "the old one did not let it go";
+  }
   *second = nullptr;       // as if it were killed: nothing but the end of the pipe
   second = start_there();  // started again at once
   if (!second.ok()) return second.status().ToString();
