@@ -182,17 +182,21 @@ void TopicProcessor::Enqueue(const RequestPtr& request, const Reply& reply,
                      Status::Unavailable("other changes of topics took too long; try again")));
     }
   };
+  bool has_room = false;
   {
     const std::lock_guard hold(mutex_);
-    if (updates_.size() >= kUpdatesMax) {
-      reply(ResponseOf(request->command, Status::Busy("too many changes of topics are waiting")));
-      return;
+    has_room = updates_.size() < kUpdatesMax;
+    if (has_room) {
+      updates_.push_back(std::move(in_time));
+      if (updates_.size() > 1) return;
+      is_running_ = true;
     }
-    updates_.push_back(std::move(in_time));
-    if (updates_.size() > 1) return;
-    is_running_ = true;
   }
-  RunUpdates();
+  if (has_room) {
+    RunUpdates();
+  } else {
+    reply(ResponseOf(request->command, Status::Busy("too many changes of topics are waiting")));
+  }
 }
 
 // One after another, in this thread while each ends within its call.

@@ -342,6 +342,33 @@ TEST_F(OtherGroupsTest, WhoWaitedTooLongBehindOthersIsToldSoAndHoldsUpNobody) {
   EXPECT_EQ(SetT("").code, 0) << "nobody waits any more";
 }
 
+TEST_F(OtherGroupsTest, MoreThan256WaitingChangesAreRefusedAndTheOthersGoOn) {
+  neighbour_.HoldRoutes();
+  const auto update = broker_.Connect();
+  broker_.Start(update, remoting::kUpdateAndCreateTopic,
+                {{"topic", "T"},
+                 {"defaultTopic", "TBW102"},
+                 {"readQueueNums", "1"},
+                 {"writeQueueNums", "1"},
+                 {"perm", "6"},
+                 {"topicFilterType", "SINGLE_TAG"},
+                 {"order", "false"}});
+  EXPECT_TRUE(neighbour_.WaitForHeld(1));
+  std::vector<std::shared_ptr<RecordingConnection>> deletions;
+  for (int i = 0; i < 256; ++i) {
+    deletions.push_back(broker_.Connect());
+    broker_.Start(deletions.back(), remoting::kDeleteTopicInBroker, {{"topic", "T"}});
+  }
+  const Command refused = deletions.back()->Next();
+  EXPECT_EQ(refused.code, remoting::kSystemBusy);
+  EXPECT_THAT(refused.remark, HasSubstr("too many changes of topics"));
+  deletions.pop_back();
+  neighbour_.Release();
+  EXPECT_EQ(update->Next().code, 0);
+  for (const auto& deletion : deletions) EXPECT_EQ(deletion->Next().code, 0);
+  EXPECT_FALSE(Exists());
+}
+
 TEST_F(OtherGroupsTest, ASendMakesNoTopicBesideAStrictOneOfAnotherGroup) {
   neighbour_.queues = QueuesIn("b1", 4, 6);
   neighbour_.attributes = strict_;
